@@ -1,0 +1,46 @@
+# Everything here sets itself up: `make test` in a fresh clone is enough.
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: help setup test lint fuzz bench lock clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY)  ## make .venv with the locked development set
+
+$(READY): requirements-dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "fleetctl needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+	  || { echo "this Python has no venv module: install python3-venv (Debian, Ubuntu)" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+test: $(READY)  ## all tests that need no root
+	$(BIN)/pytest -n 2 tests
+
+lint: $(READY)  ## ruff, mypy, shellcheck
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/shellcheck .ci/run
+
+fuzz: $(READY)  ## 100,000 mutated inventories and command lines; SEED=n replays
+	$(BIN)/python tests/fuzz.py --rounds 100000 $(if $(SEED),--seed $(SEED))
+
+bench: $(READY)  ## start-up and loading times, side by side with others
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/loading.py
+
+lock: $(READY)  ## renew requirements-dev.txt from requirements-dev.in and pyproject.toml
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --quiet \
+	  --upgrade --output-file requirements-dev.txt pyproject.toml requirements-dev.in
+
+clean:  ## remove what make has made
+	rm -rf .venv .cache dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

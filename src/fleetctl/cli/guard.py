@@ -1,0 +1,96 @@
+"""Every way in which a command can end, as an exit code and a message; no exception gets past."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from fleetctl.errors import Exit, FleetError
+from fleetctl.ui import console
+
+
+class _Terminated(BaseException):
+    """SIGTERM, which unwinds as Ctrl-C does."""
+
+
+def run(command: click.Command, arguments: Sequence[str]) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        code = command.main(list(arguments), "fleetctl", standalone_mode=False) or Exit.OK
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BaseException as error:
+        code = _ended_by(error, as_json="--json" in arguments, debug="--debug" in arguments)
+    _leave_nothing_unwritten()
+    return int(code)
+
+
+def _terminate(_signal: int, _frame: object) -> NoReturn:
+    raise _Terminated
+
+
+def _ended_by(error: BaseException, *, as_json: bool, debug: bool) -> Exit:
+    match error:
+        case click.exceptions.NoArgsIsHelpError():
+            console.talk(error.format_message())
+            return Exit.USAGE
+        case click.UsageError():
+            path = error.ctx.command_path if error.ctx else "fleetctl"
+            wrong = FleetError(error.format_message(), hint=f"{path} --help", exit_code=Exit.USAGE)
+            return _failed(wrong, as_json)
+        case FleetError():
+            return _failed(error, as_json)
+        case KeyboardInterrupt() | click.Abort():
+            console.talk("interrupted")
+            return Exit.INTERRUPTED
+        case _Terminated():
+            console.talk("terminated")
+            return Exit.TERMINATED
+        case OSError(errno=errno.EPIPE):
+            return Exit.PIPE_CLOSED
+        case OSError():
+            console.complain("error", f"the result cannot be written: {error.strerror or error}")
+            return Exit.FAILED
+    return _bug(error, debug)
+
+
+def _failed(error: FleetError, as_json: bool) -> Exit:
+    for line in error.details():
+        console.talk(console.printable(line))
+    console.complain("error", error.message, error.hint)
+    if as_json:
+        console.document({"error": error.document()})
+    return error.exit_code
+
+
+def _bug(error: BaseException, debug: bool) -> Exit:
+    if debug:
+        console.talk("".join(traceback.format_exception(error)))
+    *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+    where = f"{Path(frame.f_code.co_filename).name}:{line}"
+    console.complain(
+        "error",
+        f"this is a bug in fleetctl: {type(error).__name__}: {error} ({where})",
+        "run it again with --debug and report what it prints",
+    )
+    return Exit.BUG
+
+
+def _leave_nothing_unwritten() -> None:
+    """What is still in a buffer cannot be written; the interpreter shall not try, and complain."""
+    try:
+        sys.stdout.flush()
+    except (AttributeError, OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

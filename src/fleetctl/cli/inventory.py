@@ -1,0 +1,96 @@
+"""Looking at an inventory: validate, inventory, schema, docs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fleetctl.cli import options
+from fleetctl.errors import Exit, FleetError
+from fleetctl.ui import console
+
+if TYPE_CHECKING:
+    from fleetctl.inventory.problems import Problem
+    from fleetctl.model.fleet import Fleet
+
+
+@click.command()
+@options.inventory_file
+@click.option("--strict", is_flag=True, help="Take warnings for errors.")
+@options.output
+def validate(file: Path | None, strict: bool, as_json: bool) -> None:
+    """Say everything that is wrong with the inventory."""
+    fleet, warnings = _load(file)
+    if strict and warnings:
+        count = f"{len(warnings)} warning" + ("s" if len(warnings) > 1 else "")
+        raise FleetError(f"{fleet.file}: {count}, and --strict was given", exit_code=Exit.USAGE)
+    counts = {kind: len(getattr(fleet, kind)) for kind in ("nodes", "models", "agents")}
+    if as_json:
+        problems = [problem.document() for problem in warnings]
+        console.document({"file": str(fleet.file), "valid": True, **counts, "warnings": problems})
+    else:
+        said = ", ".join(
+            f"{count} {kind[:-1] if count == 1 else kind}" for kind, count in counts.items()
+        )
+        console.result(f"{fleet.file}: valid: {said}")
+
+
+@click.command()
+@options.inventory_file
+@options.limit
+@click.option("--graph", is_flag=True, help="Groups, nodes, models and agents as a tree.")
+@click.option("--ansible", is_flag=True, help="The JSON of a dynamic inventory for Ansible.")
+@options.output
+def inventory(
+    file: Path | None, limit: str | None, graph: bool, ansible: bool, as_json: bool
+) -> None:
+    """Show what each node will be, and where each value comes from."""
+    from fleetctl.inventory.select import select
+    from fleetctl.ui import ansible as ansible_json
+    from fleetctl.ui import fleet as fleet_text
+
+    if graph + ansible + as_json > 1:
+        raise click.UsageError("Choose one of --graph, --ansible and --json.")
+    fleet, _ = _load(file)
+    nodes = select(fleet, limit).nodes
+    if ansible:
+        console.foreign_document(ansible_json.inventory(fleet, nodes))
+    elif as_json:
+        console.document(fleet_text.document(fleet, nodes))
+    else:
+        for line in (fleet_text.graph if graph else fleet_text.values)(fleet, nodes):
+            console.result(line)
+
+
+@click.command()
+@options.output
+def schema(as_json: bool) -> None:
+    """Print the JSON Schema of an inventory, for editors."""
+    from fleetctl.inventory.json_schema import json_schema
+
+    console.foreign_document(json_schema())
+
+
+@click.command()
+@click.argument("topic", required=False)
+@options.output
+def docs(topic: str | None, as_json: bool) -> None:
+    """Explain a section of the inventory, or list them all."""
+    from fleetctl.inventory import reference
+
+    text = reference.section(topic) if topic else "\n".join(reference.topics())
+    if as_json:
+        console.document({"topic": topic, "text": text})
+    else:
+        console.result(text)
+
+
+def _load(file: Path | None) -> tuple[Fleet, list[Problem]]:
+    from fleetctl.inventory.load import find, load
+
+    fleet, warnings = load(find(file))
+    for problem in warnings:
+        console.talk(console.printable(problem.line(str(fleet.file), kind="warning: ")))
+    return fleet, warnings

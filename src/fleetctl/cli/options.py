@@ -1,0 +1,34 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def output(command: Command) -> Command:
+    """`--json` and `--debug`; the guard looks for --debug by itself."""
+    command = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(
+        command
+    )
+    return click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")(command)
+
+
+inventory_file = click.option(
+    "-i",
+    "--inventory",
+    "--config",
+    "file",
+    type=click.Path(path_type=Path),
+    envvar="FLEETCTL_INVENTORY",
+    help="Inventory  [default: inventory/fleet.yaml, fleet.yaml]",
+)
+
+limit = click.option(
+    "-l", "--limit", metavar="PATTERNS", help="Only these nodes: 'mac*,!mini,@group,tag:heavy'."
+)

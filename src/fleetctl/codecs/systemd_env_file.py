@@ -1,0 +1,26 @@
+"""systemd's `EnvironmentFile=`: lines of `NAME="value"`.
+
+systemd reads it by its own rules, not a shell's. Between double quotes a backslash takes the
+next character as it is; everything else (line breaks, `%`, `'`) stands for itself.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fleetctl.codecs import refuse_nul_and_surrogates
+
+_SPECIAL = re.compile(r'([\\"$`])')
+_ASSIGNMENT = re.compile(r'^(\w+)="((?:[^"\\]|\\.)*)"$', re.ASCII | re.DOTALL | re.MULTILINE)
+
+
+def encode(value: str) -> str:
+    refuse_nul_and_surrogates(value, "a systemd environment file")
+    return '"' + _SPECIAL.sub(r"\\\1", value) + '"'
+
+
+def decode(text: str) -> dict[str, str]:
+    return {
+        name: re.sub(r"\\(.)", r"\1", raw, flags=re.DOTALL)
+        for name, raw in _ASSIGNMENT.findall(text)
+    }

@@ -1,0 +1,49 @@
+"""The JSON Schema of an inventory, for editors, with the words of the reference inventory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from fleetctl.inventory import reference
+from fleetctl.inventory.schema import InventorySection
+
+_NAMED = ("groups", "nodes", "models", "agents")
+"""Sections whose keys are names; what stands below them is the same for each name."""
+
+_LAYERS = ("defaults", "groups", "nodes")
+"""Sections that share keys, so that a key needs to be explained in one of them only."""
+
+
+def json_schema() -> dict[str, Any]:
+    schema = InventorySection.model_json_schema()
+    schema |= {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "fleetctl"}
+    for (section, *rest), words in reference.explanations().items():
+        steps = rest[1:] if section in _NAMED else rest
+        for place in _LAYERS if steps and section in _LAYERS else (section,):
+            for described in _property(schema, (place, *steps)):
+                described.setdefault("description", words)
+    return schema
+
+
+def _property(schema: dict[str, Any], path: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The property at a path, if there is one."""
+    here = schema
+    for step in path:
+        known = [each["properties"] for each in _objects(schema, here)]
+        if not known or step not in known[0]:
+            return
+        here = known[0][step]
+    yield here
+
+
+def _objects(schema: dict[str, Any], node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The objects with properties that a node of the schema stands for."""
+    if "properties" in node:
+        yield node
+    if "$ref" in node:
+        yield from _objects(schema, schema["$defs"][node["$ref"].rpartition("/")[2]])
+    for each in (*node.get("anyOf", ()), *node.get("oneOf", ())):
+        yield from _objects(schema, each)
+    if isinstance(node.get("additionalProperties"), dict):
+        yield from _objects(schema, node["additionalProperties"])

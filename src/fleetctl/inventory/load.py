@@ -1,0 +1,91 @@
+"""Finding an inventory, and loading it: a Fleet with its warnings, or every error at once."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from fleetctl.errors import Exit, FleetError
+from fleetctl.inventory import checks, document, messages, references
+from fleetctl.inventory.problems import InventoryError, Position, Problem
+from fleetctl.inventory.resolve import resolve
+from fleetctl.inventory.schema import InventorySection
+from fleetctl.model.fleet import Fleet
+
+DEFAULT_PLACES = (Path("inventory/fleet.yaml"), Path("fleet.yaml"))
+
+
+def find(given: Path | None = None) -> Path:
+    """The file that was named, by option or FLEETCTL_INVENTORY, or the first of the usual ones."""
+    if given is not None:
+        return given
+    for place in DEFAULT_PLACES:
+        if place.exists():
+            return place
+    looked = " and ".join(map(str, DEFAULT_PLACES))
+    raise FleetError(
+        f"no inventory here (looked for {looked})",
+        hint="fleetctl init writes one; or name yours with -i FILE",
+        exit_code=Exit.USAGE,
+    )
+
+
+def load(file: Path) -> tuple[Fleet, list[Problem]]:
+    """The fleet of a file, and what is doubtful about it."""
+    data = _read(file)
+    try:
+        read = document.read(data)
+    except document.Unreadable as error:
+        raise InventoryError(str(file), [error.problem]) from None
+    problems = [*read.problems, *references.problems(read.value)]
+    try:
+        inventory = InventorySection.model_validate(read.value)
+    except ValidationError as error:
+        problems += messages.problems(error, read.value, InventorySection)
+    else:
+        problems += checks.model_names(inventory)
+    if problems:
+        raise InventoryError(str(file), _located(problems, data))
+    fleet = resolve(inventory, file)
+    if conflicts := list(checks.conflicts(fleet)):
+        raise InventoryError(str(file), _located(conflicts, data))
+    doubts = list(checks.doubts(inventory, fleet))
+    return fleet, _located(doubts, data) if doubts else []
+
+
+def _read(file: Path) -> bytes:
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise _unusable(file, "is not a regular file")
+        with file.open("rb") as stream:
+            return stream.read(document.MAX_BYTES + 1)
+    except OSError as error:
+        raise _unusable(file, f"cannot be read: {os.strerror(error.errno or 0)}") from None
+    except ValueError:
+        raise _unusable(file, "is not a file name") from None
+
+
+def _unusable(file: Path, why: str) -> FleetError:
+    return FleetError(
+        f"the inventory {str(file)!r} {why}",
+        hint="name another with -i FILE, or write one with fleetctl init",
+        exit_code=Exit.USAGE,
+    )
+
+
+def _located(problems: list[Problem], data: bytes) -> list[Problem]:
+    """The same problems, in the order of the file, each with the place nearest to it."""
+    positions = document.read(data, with_positions=True).positions
+    start = Position(1, 1)
+
+    def at(problem: Problem) -> Position:
+        where = problem.where
+        while where not in positions and where:
+            where = where[:-1]
+        return problem.at or positions.get(where, start)
+
+    placed = [Problem(each.where, each.what, each.right, at(each)) for each in problems]
+    return sorted(placed, key=lambda each: (each.at or start).line)

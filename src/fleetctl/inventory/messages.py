@@ -1,0 +1,89 @@
+"""pydantic's findings in our own words: what is wrong, and what would be right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from fleetctl.inventory.document import Value
+from fleetctl.inventory.problems import Path, Problem, did_you_mean
+
+_EXPECTED = {
+    "bool_type": "true or false",
+    "dict_type": "a mapping (key: value)",
+    "greater_than_equal": "at least {ge}",
+    "int_type": "a whole number",
+    "less_than": "less than {lt}",
+    "less_than_equal": "at most {le}",
+    "list_type": "a list",
+    "literal_error": "{expected}",
+    "model_type": "a mapping (key: value)",
+    "string_too_long": "text of at most {max_length} characters",
+    "string_too_short": "text that is not empty",
+    "string_type": "text",
+}
+
+
+def problems(error: ValidationError, data: Value, schema: type[BaseModel]) -> list[Problem]:
+    return [_problem(each, data, schema) for each in error.errors(include_url=False)]
+
+
+def _problem(error: ErrorDetails, data: Value, schema: type[BaseModel]) -> Problem:
+    where = tuple(_steps(error["loc"], data))
+    match error["type"]:
+        case "extra_forbidden":
+            known = did_you_mean(str(where[-1]), _known_keys(schema, error["loc"][:-1]))
+            return Problem(where, "is not a key that fleetctl knows", known)
+        case "missing":
+            return Problem(where, f"has no {error['loc'][-1]!r}", "it must be given")
+        case "value_error":
+            return Problem(where, str(error["ctx"]["error"]))
+    expected = _EXPECTED.get(error["type"], error["msg"]).format_map(error.get("ctx", {}))
+    return Problem(where, f"is {_shown(error['input'])}", f"it must be {expected}")
+
+
+def _steps(location: tuple[int | str, ...], data: Value) -> Iterator[int | str]:
+    """The steps that exist in the data; pydantic adds marks of its own to a location."""
+    here: Any = data
+    for step in location:
+        known = (
+            here if isinstance(here, dict) else range(len(here) if isinstance(here, list) else 0)
+        )
+        if step in known:
+            here = here[step]
+            yield step
+
+
+def _known_keys(schema: type[BaseModel], location: Path) -> list[str]:
+    section = schema
+    for step in location:
+        if isinstance(step, str) and step in section.model_fields:
+            inner = next(_sections(section.model_fields[step].annotation), None)
+            section = inner or section
+    return [name for name, field in section.model_fields.items() if field.json_schema_extra is None]
+
+
+def _sections(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The section classes inside a type such as `dict[Name, NodeSection]`."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from _sections(argument)
+
+
+def _shown(value: object) -> str:
+    match value:
+        case None:
+            return "empty"
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case bool():
+            return "true" if value else "false"
+        case str() if len(value) > 60:
+            return f"{value[:57]!r}..."
+    return repr(value)

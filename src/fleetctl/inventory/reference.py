@@ -1,0 +1,60 @@
+"""The commented reference inventory: `init` writes it, `docs` prints it, `schema` quotes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fleetctl import packaged
+from fleetctl.errors import Exit, FleetError
+from fleetctl.inventory.problems import did_you_mean
+
+_KEY = re.compile(r"( *)([\w-]+):(?: |$)", re.ASCII)
+
+
+def text() -> str:
+    return (packaged.folder("inventory") / "reference.yaml").read_text()
+
+
+def topics() -> list[str]:
+    """The sections of an inventory, in the order of the reference."""
+    return list(_sections())
+
+
+def section(topic: str) -> str:
+    """The part of the reference that explains one section."""
+    sections = _sections()
+    if topic not in sections:
+        hint = did_you_mean(topic, sections)
+        raise FleetError(f"there is no topic {topic!r}", hint=hint, exit_code=Exit.USAGE)
+    return sections[topic]
+
+
+def explanations() -> dict[tuple[str, ...], str]:
+    """What the comment above each key says, by the key's path; the first one of a path counts."""
+    found: dict[tuple[str, ...], str] = {}
+    path: list[tuple[int, str]] = []
+    comment: list[str] = []
+    for line in text().splitlines():
+        if line.lstrip().startswith("# "):
+            comment.append(line.lstrip()[2:])
+            continue
+        if key := _KEY.match(line):
+            indent = len(key[1])
+            path = [step for step in path if step[0] < indent] + [(indent, key[2])]
+            if comment:
+                found.setdefault(tuple(name for _, name in path), " ".join(comment))
+        comment = []
+    return found
+
+
+def _sections() -> dict[str, str]:
+    """Each top-level key with the comment above it."""
+    _, *paragraphs = re.split(r"\n\n(?=#)", text())
+    return {name: paragraph.rstrip() for paragraph in paragraphs for name in _top_level(paragraph)}
+
+
+def _top_level(paragraph: str) -> Iterator[str]:
+    for line in paragraph.splitlines():
+        if (key := _KEY.match(line)) and not key[1]:
+            yield key[2]

@@ -1,0 +1,216 @@
+"""From the sections of a file to a Fleet: layers merged once, defaults derived.
+
+Three layers: `defaults`, then the node's groups in their order, then the node itself. What no layer
+says and fleetctl still wants is *built-in* (the same everywhere) or *derived* (from the models that
+are mapped to the node). Each value remembers where it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from fleetctl.inventory import roles
+from fleetctl.inventory.schema import (
+    AgentSection,
+    GatewaySection,
+    InventorySection,
+    Layer,
+    ModelSection,
+    NodeSection,
+    SshSection,
+)
+from fleetctl.model import address, model_name, variables
+from fleetctl.model.fleet import OLLAMA, Agent, Fleet, Gateway, Model, Node, Ssh
+
+BUILT_IN = "built-in"
+
+
+def resolve(inventory: InventorySection, file: Path) -> Fleet:
+    """Needs an inventory whose references all lead somewhere."""
+    providers = {name: _provider(node) for name, node in inventory.nodes.items()}
+    models = {name: _model(name, section, providers) for name, section in inventory.models.items()}
+    mapped: dict[str, list[Model]] = {name: [] for name in inventory.nodes}
+    for model in models.values():
+        for node_name in model.nodes:
+            mapped[node_name].append(model)
+    gateway = inventory.gateway or inventory.project.gateway or GatewaySection()
+    return Fleet(
+        name=inventory.project.name,
+        file=file,
+        gateway=Gateway(**gateway.model_dump()),
+        groups=tuple(inventory.groups),
+        nodes={
+            name: _node(name, node, _layers(node, inventory), mapped[name])
+            for name, node in inventory.nodes.items()
+        },
+        models=models,
+        agents={name: _agent(name, section) for name, section in inventory.agents.items()},
+    )
+
+
+def _provider(node: NodeSection) -> str:
+    return node.cloud_provider or node.provider
+
+
+def _model(name: str, section: ModelSection, providers: dict[str, str]) -> Model:
+    nodes = tuple(dict.fromkeys(section.nodes or [section.node or ""]))
+    ours = any(providers[node] == OLLAMA for node in nodes)
+    return Model(
+        name=name,
+        nodes=nodes,
+        ollama_model=model_name.normalise(section.ollama_model) if ours else section.ollama_model,
+        litellm_alias=section.litellm_alias or f"fleet-{name}",
+        context=section.context,
+        timeout=section.timeout,
+        max_parallel=section.max_parallel,
+        fallback=tuple(section.fallback),
+        thinking=section.thinking,
+    )
+
+
+def _agent(name: str, section: AgentSection) -> Agent:
+    return Agent(
+        name=name,
+        model=section.model,
+        description=section.description,
+        tools=None if section.tools is None else tuple(section.tools),
+        prompt=section.prompt or roles.prompt_for(name, section.description),
+    )
+
+
+def _layers(node: NodeSection, inventory: InventorySection) -> Iterator[tuple[str, Layer]]:
+    yield "defaults", inventory.defaults
+    for group in node.groups:
+        yield f"group {group}", inventory.groups[group]
+    yield "node", node
+
+
+@dataclass(slots=True)
+class _Merged:
+    """Values by dotted key, each with its origin; what is set later wins."""
+
+    value: dict[str, Any] = field(default_factory=dict)
+    origin: dict[str, str] = field(default_factory=dict)
+
+    def set(self, key: str, value: object, origin: str) -> None:
+        self.value[key] = value
+        self.origin[key] = origin
+
+    def default(self, key: str, value: object, origin: str = BUILT_IN) -> None:
+        if key not in self.value:
+            self.set(key, value, origin)
+
+
+def _node(
+    name: str, section: NodeSection, layers: Iterable[tuple[str, Layer]], models: list[Model]
+) -> Node:
+    merged = _Merged()
+    for origin, layer in layers:
+        for key, value in _given(layer):
+            merged.set(key, value, origin)
+    provider = _provider(section)
+    merged.set("provider", provider, "node" if provider != OLLAMA else BUILT_IN)
+    if section.endpoint:
+        merged.set("endpoint", section.endpoint, "node")
+    ssh = None
+    if provider != OLLAMA:
+        merged.set("ssh", "none", "derived: its provider is not ollama")
+    elif merged.value.get("ssh") != "none":
+        ssh = _ssh(name, section.endpoint, merged)
+        _ollama_defaults(ssh, section.endpoint, models, merged)
+    for key, value in _SWITCHES.items():
+        merged.default(key, value)
+    return Node(
+        name=name,
+        endpoint=merged.value.get("endpoint"),
+        ssh=ssh,
+        provider=provider,
+        groups=tuple(section.groups),
+        tags=tuple(section.tags),
+        service=merged.value["ollama.service"],
+        takeover=merged.value["ollama.takeover"],
+        exposure_acknowledged=merged.value["exposure"] is not None,
+        prune=bool(merged.value["prune"]),
+        environment=dict(sorted(_environment(merged))) if ssh else {},
+        origins=merged.origin,
+    )
+
+
+_SWITCHES = {"ollama.service": "auto", "ollama.takeover": False, "exposure": None, "prune": False}
+
+
+def _given(layer: Layer) -> Iterator[tuple[str, object]]:
+    """What a layer says, by dotted key."""
+    said = layer.model_fields_set
+    if "ssh" in said:
+        yield "ssh", layer.ssh if layer.ssh == "none" else "settings"
+        if isinstance(layer.ssh, SshSection):
+            for key in layer.ssh.model_fields_set:
+                yield f"ssh.{key}", getattr(layer.ssh, key)
+    if "ollama" in said:
+        for key in layer.ollama.model_fields_set - {"env"}:
+            yield f"ollama.{key}", getattr(layer.ollama, key)
+        for variable, value in layer.ollama.env.items():
+            yield f"ollama.env.{variable}", value
+    for key in said & {"exposure", "prune"}:
+        yield key, getattr(layer, key)
+
+
+def _ssh(name: str, endpoint: str | None, merged: _Merged) -> Ssh:
+    if endpoint:
+        merged.default("ssh.host", urlsplit(endpoint).hostname, "derived: the endpoint's host")
+    merged.default("ssh.host", name, "derived: the node's name")
+    settings: dict[str, Any] = {
+        key: merged.value.get(f"ssh.{key}") for key in SshSection.model_fields
+    }
+    return Ssh(**settings)
+
+
+def _ollama_defaults(ssh: Ssh, endpoint: str | None, models: list[Model], merged: _Merged) -> None:
+    port = (urlsplit(endpoint).port if endpoint else None) or address.OLLAMA_PORT
+    where = "127.0.0.1" if ssh.is_local else "0.0.0.0"  # noqa: S104  refused later where exposed
+    whom = "this machine only" if ssh.is_local else "the gateway must reach it"
+    merged.default("ollama.host", address.join_host_port(where, port), f"derived: {whom}")
+    merged.default("ollama.keep_alive", "-1")
+    merged.default("ollama.no_cloud", "1")
+    if models:
+        _defaults_for_models(models, merged)
+    if not endpoint:
+        listens = merged.value["ollama.host"]
+        _, listen_port = address.split_host_port(listens or "")
+        host = "127.0.0.1" if ssh.is_local else ssh.host
+        url = address.join_host_port(host, listen_port or address.OLLAMA_PORT)
+        merged.set("endpoint", f"http://{url}", "derived: ssh.host and the port of ollama.host")
+
+
+def _defaults_for_models(models: list[Model], merged: _Merged) -> None:
+    contexts = [model.context for model in models if model.context]
+    if contexts:
+        largest = str(max(contexts))
+        merged.default("ollama.context_length", largest, "derived: largest context mapped here")
+    usual = merged.value.get("ollama.context_length")
+    loaded = {(model.ollama_model, str(model.context or usual)) for model in models}
+    merged.default(
+        "ollama.max_loaded_models", str(len(loaded)), "derived: number of models mapped here"
+    )
+    merged.default(
+        "ollama.num_parallel",
+        str(max(model.max_parallel for model in models)),
+        "derived: largest max_parallel mapped here",
+    )
+
+
+def _environment(merged: _Merged) -> Iterator[tuple[str, str]]:
+    """The variables to be set; a value of None is one to be left alone."""
+    for key, value in merged.value.items():
+        scope, _, name = key.partition(".")
+        if scope != "ollama" or value is None:
+            continue
+        if name in variables.TYPED:
+            yield variables.TYPED[name][0], value
+        elif name.startswith("env."):
+            yield name.removeprefix("env."), value

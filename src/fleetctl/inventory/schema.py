@@ -1,0 +1,242 @@
+"""What an inventory file may contain: one class a section, nothing but types and rules.
+
+The words that explain a key stand in inventory/reference.yaml. A key that is set to nothing
+(`null`) is one that fleetctl shall leave alone, whatever an outer layer says.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StrictBool,
+    Tag,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+
+from fleetctl.inventory.problems import did_you_mean
+from fleetctl.model import address, variables
+from fleetctl.model.fleet import CONTROLLER
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}", text, re.ASCII):
+        raise ValueError(
+            "is not a name; use up to 63 letters, digits, '.', '_' and '-', a letter or digit first"
+        )
+    return text
+
+
+def _node_name(text: str) -> str:
+    if text.lower() == CONTROLLER:
+        raise ValueError("means the machine that fleetctl runs on; choose another name")
+    return _name(text)
+
+
+def _agent_name(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,62}", text, re.ASCII):
+        raise ValueError(
+            "is not an agent name; use up to 63 of a-z, 0-9, '-' and '_', a letter or digit first"
+        )
+    return text
+
+
+def _variable_name(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", text, re.ASCII):
+        raise ValueError("is not the name of an environment variable")
+    return text
+
+
+def _free_variable(text: str) -> str:
+    if key := variables.key_of(text):
+        raise ValueError(f"has a key of its own; use ollama.{key}")
+    if text not in variables.FREE:
+        raise ValueError(
+            f"is not a variable that fleetctl sets; {did_you_mean(text, variables.FREE)}"
+        )
+    return text
+
+
+def _ssh_word(text: str) -> str:
+    if not re.fullmatch(r"(?!-)[!-~]{1,253}", text, re.ASCII):
+        raise ValueError("must be one printable word that does not start with '-'")
+    return text
+
+
+def _ssh_host(text: str) -> str:
+    if "@" in text or "/" in text:
+        raise ValueError("must be only the host; `user` and `port` have keys of their own")
+    return address.valid_host(text)
+
+
+def _plain(text: str) -> str:
+    """Text that people read: line breaks and tabs, but no escape codes."""
+    if not text.replace("\n", "").replace("\t", "").isprintable():
+        raise ValueError("holds a character that cannot be printed")
+    return text
+
+
+def _whole_number(value: object) -> object:
+    """A number in quotes is still a number; `true` is not."""
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value, re.ASCII):
+        return int(value)
+    return value
+
+
+def _one_or_many(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _nothing_is_an_empty_list(value: object) -> object:
+    return [] if value is None else value
+
+
+def _nothing_is_an_empty_mapping(value: object) -> object:
+    return {} if value is None else value
+
+
+Text = Annotated[str, Field(coerce_numbers_to_str=True), AfterValidator(_plain)]
+Number = Annotated[int, Field(strict=True), BeforeValidator(_whole_number)]
+Size = Annotated[Number, Field(ge=1, lt=2**31)]
+Port = Annotated[Number, Field(ge=1, le=65535)]
+Name = Annotated[str, AfterValidator(_name)]
+Word = Annotated[Text, AfterValidator(_ssh_word)]
+Reference = Annotated[str, Field(coerce_numbers_to_str=True)]
+List = Annotated[list[V], BeforeValidator(_nothing_is_an_empty_list)]
+Table = Annotated[dict[K, V], BeforeValidator(_nothing_is_an_empty_mapping)]
+Endpoint = Annotated[str, AfterValidator(address.endpoint)]
+WithoutEffect = Annotated[Any, Field(json_schema_extra={"deprecated": True})]
+"""A key of subagent-fleet that it never read, or that fleetctl does otherwise."""
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    _empty = model_validator(mode="before")(_nothing_is_an_empty_mapping)
+
+
+class SshSection(Section):
+    host: Annotated[Text, AfterValidator(_ssh_host)] | None = None
+    user: Word | None = None
+    port: Port | None = None
+    identity_file: Annotated[Text, Field(min_length=1)] | None = None
+    jump: Word | None = None
+
+
+class _OllamaBase(Section):
+    service: Literal["auto", "system", "user", "daemon", "agent", "app", "brew"] = "auto"
+    takeover: StrictBool = False
+    env: Table[
+        Annotated[str, AfterValidator(_free_variable)],
+        Annotated[
+            str,
+            BeforeValidator(variables.free_value),
+            WithJsonSchema({"type": ["string", "integer"]}),
+        ]
+        | None,
+    ] = Field(default_factory=dict)
+
+
+def _reading(kind: variables.Kind) -> Any:
+    def read(value: object) -> str | None:
+        return None if value is None else kind.read(value)
+
+    return Annotated[str | None, BeforeValidator(read), WithJsonSchema(dict(kind.json_schema))]
+
+
+_VARIABLES: dict[str, Any] = {
+    key: (_reading(kind), None) for key, (_, kind) in variables.TYPED.items()
+}
+OllamaSection = create_model("OllamaSection", __base__=_OllamaBase, **_VARIABLES)
+"""With every variable that has a key of its own, as the text that the environment will hold."""
+
+Ssh = Annotated[
+    Annotated[SshSection, Tag("settings")] | Annotated[Literal["none"], Tag("word")],
+    Discriminator(lambda value: "word" if isinstance(value, str) else "settings"),
+]
+
+
+class Layer(Section):
+    """What `defaults`, a group and a node may all say."""
+
+    ssh: Ssh = SshSection()
+    ollama: OllamaSection = OllamaSection()
+    exposure: Literal["acknowledged"] | None = None
+    prune: StrictBool | None = None
+
+
+class NodeSection(Layer):
+    endpoint: Endpoint | None = None
+    provider: Annotated[Text, Field(min_length=1)] = "ollama"
+    groups: List[Reference] = []
+    tags: List[Name] = []
+    cloud_provider: Text | None = None
+    wake_on_lan: WithoutEffect = None
+
+
+class ModelSection(Section):
+    node: Reference | None = None
+    nodes: List[Reference] = []
+    ollama_model: Annotated[Text, Field(min_length=1)]
+    litellm_alias: Annotated[Text, Field(min_length=1, max_length=200)] | None = None
+    context: Size | None = None
+    timeout: Size = 300
+    max_parallel: Size = 1
+    fallback: Annotated[List[Reference], BeforeValidator(_one_or_many)] = []
+    thinking: StrictBool = False
+    context_pool: WithoutEffect = None
+
+
+class AgentSection(Section):
+    model: Reference
+    description: Text
+    tools: list[Text] | None = None
+    prompt: Text | None = None
+    workspace: WithoutEffect = None
+    require_approval: WithoutEffect = None
+    memory_namespace: WithoutEffect = None
+    shared_pool_id: WithoutEffect = None
+    state_driver: WithoutEffect = None
+    self_mutating: WithoutEffect = None
+
+
+class GatewaySection(Section):
+    provider: Literal["litellm"] = "litellm"
+    host: Annotated[Text, AfterValidator(address.valid_host)] = "127.0.0.1"
+    port: Port = 4000
+    master_key_env: Annotated[str, AfterValidator(_variable_name)] = "LITELLM_MASTER_KEY"
+
+
+class ProjectSection(Section):
+    name: Text = "fleet"
+    gateway: GatewaySection | None = None
+    security: WithoutEffect = None
+    observability: WithoutEffect = None
+    blackboard_enabled: WithoutEffect = None
+    dynamic_routing: WithoutEffect = None
+    gpu_microscheduling: WithoutEffect = None
+
+
+class InventorySection(Section):
+    """The whole file."""
+
+    project: ProjectSection = ProjectSection()
+    gateway: GatewaySection | None = None
+    defaults: Layer = Layer()
+    groups: Table[Name, Layer] = {}
+    nodes: Table[Annotated[str, AfterValidator(_node_name)], NodeSection]
+    models: Table[Name, ModelSection] = {}
+    agents: Table[Annotated[str, AfterValidator(_agent_name)], AgentSection] = {}
+    mcp_servers: WithoutEffect = None

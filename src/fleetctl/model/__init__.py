@@ -1,0 +1,1 @@
+"""The frozen values that every other room speaks, and the tables of facts about Ollama."""

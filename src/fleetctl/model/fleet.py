@@ -1,0 +1,106 @@
+"""A fleet as it should be: nodes, models, agents and the gateway, with every default filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fleetctl.model import address
+
+OLLAMA = "ollama"
+"""The provider of nodes that fleetctl sets up; others are only routed to and watched."""
+
+CONTROLLER = "controller"
+"""The machine that fleetctl runs on, when a selection names it; no node may have this name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ssh:
+    host: str
+    user: str | None = None
+    port: int | None = None
+    identity_file: str | None = None
+    jump: str | None = None
+
+    @property
+    def is_local(self) -> bool:
+        """Loopback is this machine itself, unless a port says that an SSH server is meant."""
+        return self.port is None and self.jump is None and address.is_loopback(self.host)
+
+    @property
+    def target(self) -> tuple[str, int, str | None]:
+        """What makes two SSH addresses the same machine."""
+        return ("localhost" if self.is_local else self.host.lower(), self.port or 22, self.jump)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    name: str
+    endpoint: str | None
+    """How the gateway reaches it; none for a cloud provider."""
+    ssh: Ssh | None
+    """None: routed and watched, never provisioned."""
+    provider: str
+    groups: tuple[str, ...]
+    tags: tuple[str, ...]
+    service: str
+    takeover: bool
+    exposure_acknowledged: bool
+    prune: bool
+    environment: Mapping[str, str]
+    """The variables that its Ollama should run with."""
+    origins: Mapping[str, str]
+    """Where each effective value came from, by its key in the inventory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    name: str
+    nodes: tuple[str, ...]
+    ollama_model: str
+    litellm_alias: str
+    context: int | None
+    timeout: int
+    max_parallel: int
+    fallback: tuple[str, ...]
+    thinking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    name: str
+    model: str
+    description: str
+    tools: tuple[str, ...] | None
+    """None: all that the coding agent has."""
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    provider: str
+    host: str
+    port: int
+    master_key_env: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    name: str
+    file: Path
+    gateway: Gateway
+    groups: tuple[str, ...]
+    nodes: Mapping[str, Node]
+    models: Mapping[str, Model]
+    agents: Mapping[str, Agent]
+
+    @property
+    def root(self) -> Path:
+        return project_root(self.file)
+
+
+def project_root(inventory: Path) -> Path:
+    """The project's folder: the inventory's own, or the parent of `inventory/`."""
+    folder = inventory.absolute().parent
+    return folder.parent if folder.name == "inventory" else folder

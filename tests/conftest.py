@@ -1,0 +1,66 @@
+"""What tests share: the command line as a user runs it, and folders of cases."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+CASES = ROOT / "tests" / "cases"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    code: int
+    out: str
+    err: str
+
+    def exits(self, code: int) -> Outcome:
+        assert self.code == code, f"exit {self.code}, not {code}\n{self.out}\n{self.err}"
+        assert "Traceback" not in self.err
+        return self
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class FleetctlIn:
+    """`fleetctl(…)` in a folder of its own, with an environment of its own."""
+
+    folder: Path
+
+    def __call__(self, *arguments: str, env: Mapping[str, str] | None = None) -> Outcome:
+        done = subprocess.run(
+            [sys.executable, "-m", "fleetctl", *arguments],
+            cwd=self.folder,
+            env={**clean_environment(self.folder), **(env or {})},
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=60,
+        )
+        return Outcome(done.returncode, done.stdout, done.stderr)
+
+    def write(self, text: str, name: str = "fleet.yaml") -> Path:
+        file = self.folder / name
+        file.write_text(text)
+        return file
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+
+
+@pytest.fixture
+def fleetctl(tmp_path: Path) -> FleetctlIn:
+    return FleetctlIn(tmp_path)

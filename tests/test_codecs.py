@@ -1,0 +1,191 @@
+"""Every codec gives back exactly what went in, or refuses it: asked of the programs that will read
+the files, 10,000 values each."""
+
+from __future__ import annotations
+
+import io
+import os
+import plistlib
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
+
+import dotenv
+import pytest
+import yaml
+from hypothesis import given
+from lxml import etree
+from ruamel.yaml import YAML
+
+from fleetctl.codecs import (
+    Unrepresentable,
+    front_matter,
+    plist,
+    sh,
+    systemd_env_file,
+    systemd_unit,
+    yaml_flow,
+)
+from fleetctl.codecs import dotenv as dotenv_codec
+from tests import values
+
+COUNT = 10_000
+SHELLS = {
+    "dash": ["dash"],
+    "bash": ["bash"],
+    "bash --posix": ["bash", "--posix"],
+    "busybox sh": ["busybox", "sh"],
+    "zsh": ["zsh", "-f"],
+    "zsh as sh": ["zsh", "--emulate", "sh", "-f"],
+    "mksh": ["mksh"],
+    "fish": ["fish", "--no-config"],
+}
+
+
+def accepted(encode: Callable[[str], str]) -> list[tuple[str, str]]:
+    """(value, encoded) of the first 10,000 values that the codec takes."""
+    pairs: list[tuple[str, str]] = []
+    refused = 0
+    for value in values.supply():
+        try:
+            pairs.append((value, encode(value)))
+        except Unrepresentable:
+            refused += 1
+        if len(pairs) == COUNT:
+            break
+    assert refused < COUNT
+    return pairs
+
+
+def names(pairs: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    return {f"V{at}": pair for at, pair in enumerate(pairs)}
+
+
+ASSIGNMENTS = [
+    (systemd_env_file, "{name}={value}\n"),
+    (systemd_unit, 'Environment="{name}={value}"\n'),
+    (sh, "export {name}={value}\n"),
+    (dotenv_codec, "{name}={value}\n"),
+]
+
+
+@pytest.mark.parametrize(("codec", "line"), ASSIGNMENTS, ids=lambda x: getattr(x, "__name__", ""))
+def test_what_was_written_is_read_back(codec: ModuleType, line: str) -> None:
+    written = names(accepted(codec.encode))
+    text = "# a comment\n" + "".join(
+        line.format(name=name, value=encoded) for name, (_, encoded) in written.items()
+    )
+    assert codec.decode(text) == {name: value for name, (value, _) in written.items()}
+
+
+@given(values.texts)
+def test_every_codec_reads_back_any_text(value: str) -> None:
+    for codec, line in ASSIGNMENTS:
+        try:
+            text = line.format(name="A", value=codec.encode(value))
+        except Unrepresentable:
+            continue
+        assert codec.decode(text) == {"A": value}
+
+
+@pytest.mark.parametrize(
+    "encode", [c.encode for c, _ in ASSIGNMENTS] + [plist.encode, yaml_flow.encode]
+)
+@pytest.mark.parametrize("value", ["a\0b", "\ud800"])
+def test_no_format_takes_nul_or_half_a_surrogate_pair(
+    encode: Callable[[str], str], value: str
+) -> None:
+    with pytest.raises(Unrepresentable, match="cannot be written"):
+        encode(value)
+
+
+def sourced_by(shell: list[str], file: Path) -> dict[bytes, bytes]:
+    """The environment after a shell has sourced the file."""
+    done = subprocess.run(
+        [*shell, "-c", f". {file}; exec env -0"],
+        capture_output=True,
+        check=True,
+        env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "HOME": str(file.parent)},
+    )
+    assert not done.stderr, done.stderr[:300]
+    return dict(entry.split(b"=", 1) for entry in done.stdout.split(b"\0") if entry)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_shells_source_what_was_written(shell: str, tmp_path: Path) -> None:
+    if shutil.which(SHELLS[shell][0]) is None:
+        pytest.skip(f"{shell} is not installed")
+    same_in_shells(shell, sh, "export {name}={value}\n", tmp_path)
+
+
+def test_a_shell_reads_a_dotenv_file_as_it_was_meant(tmp_path: Path) -> None:
+    same_in_shells("dash", dotenv_codec, "export {name}={value}\n", tmp_path)
+
+
+def same_in_shells(shell: str, codec: ModuleType, line: str, folder: Path) -> None:
+    """Batches, since an environment has a limited size."""
+    pairs = accepted(codec.encode)
+    file = folder / "values"
+    for start in range(0, len(pairs), 2000):
+        batch = names(pairs[start : start + 2000])
+        with file.open("w", encoding="utf-8", newline="") as stream:
+            stream.writelines(
+                line.format(name=name, value=encoded) for name, (_, encoded) in batch.items()
+            )
+        found = sourced_by(SHELLS[shell], file)
+        for name, (value, _) in batch.items():
+            assert found[name.encode()] == value.encode(), repr(value)
+
+
+@pytest.mark.parametrize("interpolate", [True, False])
+def test_python_dotenv_reads_what_was_written(interpolate: bool, tmp_path: Path) -> None:
+    written = names(accepted(dotenv_codec.encode))
+    file = tmp_path / ".env"
+    file.write_text("".join(f"{name}={encoded}\n" for name, (_, encoded) in written.items()))
+    found = dotenv.dotenv_values(file, interpolate=interpolate)
+    assert found == {name: value for name, (value, _) in written.items()}
+
+
+def test_two_xml_parsers_read_the_plist_that_was_written() -> None:
+    written = names(accepted(plist.encode))
+    entries = "".join(f"<key>{n}</key><string>{enc}</string>" for n, (_, enc) in written.items())
+    head = '<?xml version="1.0" encoding="UTF-8"?>'
+    text = f'{head}\n<plist version="1.0"><dict>{entries}</dict></plist>'
+    expected = {name: value for name, (value, _) in written.items()}
+    assert plist.decode(text) == expected
+    assert plistlib.loads(text.encode()) == expected
+    elements = etree.fromstring(text.encode(), etree.XMLParser(huge_tree=True))[0]
+    assert [e.text or "" for e in elements.iterfind("string")] == list(expected.values())
+
+
+def test_yaml_1_1_and_1_2_read_what_was_written() -> None:
+    pairs = accepted(yaml_flow.encode)
+    text = "".join(f"- {encoded}\n" for _, encoded in pairs)
+    expected = [value for value, _ in pairs]
+    assert yaml_flow.decode(text) == expected
+    assert yaml.safe_load(text) == expected
+    assert YAML(typ="safe", pure=True).load(io.StringIO(text)) == expected
+
+
+def test_yaml_keeps_lists_mappings_and_words_apart() -> None:
+    value = {"a": [1, True, None, "true", "null", "1"], "b": {"NO": -5}}
+    for load in (yaml_flow.decode, yaml.safe_load, YAML(typ="safe", pure=True).load):
+        assert load(yaml_flow.encode(value)) == value
+
+
+@given(values.texts, values.texts)
+def test_front_matter_keeps_value_and_body_apart(value: str, body: str) -> None:
+    try:
+        text = f"---\nname: {front_matter.encode(value)}\n---\n{front_matter.encode_body(body)}"
+    except Unrepresentable:
+        return
+    assert front_matter.decode(text) == ({"name": value}, body)
+    assert text.split("\n")[2] == "---"
+
+
+def test_text_without_front_matter_is_refused() -> None:
+    for text in ("", "# title\n", "\n---\na: 1\n---\n", "---\n- 1\n---\n"):
+        with pytest.raises(ValueError, match="front matter"):
+            front_matter.decode(text)
