@@ -6,7 +6,6 @@ imported inside the command, so that help, completion and usage errors answer at
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -27,6 +26,8 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in self.commands and not args[0].startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(args[0], self.commands, n=1)
             maybe = f" Did you mean {near[0]!r}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{maybe}")

@@ -6,6 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from fleetctl.cli import options
+from fleetctl.cli.guard import COMPLETE, PROGRAM
 from fleetctl.ui import console
 
 
@@ -17,7 +18,7 @@ def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
     """Print the completion script of a shell."""
     complete = get_completion_class(shell)
     assert complete is not None  # noqa: S101  click knows the three shells
-    script = complete(ctx.find_root().command, {}, "fleetctl", "_FLEETCTL_COMPLETE").source()
+    script = complete(ctx.find_root().command, {}, PROGRAM, COMPLETE).source()
     if as_json:
         console.document({"shell": shell, "script": script})
     else:

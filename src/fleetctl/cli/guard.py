@@ -7,15 +7,19 @@ import io
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 import click
+from click.shell_completion import shell_complete
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.ui import console
+
+PROGRAM = "fleetctl"
+COMPLETE = "_FLEETCTL_COMPLETE"
+"""The variable by which a shell asks for completions."""
 
 
 class _Terminated(BaseException):
@@ -27,14 +31,27 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     signal.signal(signal.SIGTERM, _terminate)
+    # Else pydantic searches all installed packages for code to load into our validation.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
-        code = command.main(list(arguments), "fleetctl", standalone_mode=False) or Exit.OK
+        code = _run(command, list(arguments))
         if sys.stdout is not None:
             sys.stdout.flush()
     except BaseException as error:
         code = _ended_by(error, as_json="--json" in arguments, debug="--debug" in arguments)
     _leave_nothing_unwritten()
     return int(code)
+
+
+def _run(command: click.Command, arguments: list[str]) -> int:
+    """As click's own `main`, which would exit by itself on a closed pipe."""
+    if asked := os.environ.get(COMPLETE):
+        return shell_complete(command, {}, PROGRAM, COMPLETE, asked)
+    try:
+        with command.make_context(PROGRAM, arguments) as context:
+            return command.invoke(context) or Exit.OK
+    except click.exceptions.Exit as done:
+        return done.exit_code
 
 
 def _terminate(_signal: int, _frame: object) -> NoReturn:
@@ -47,7 +64,7 @@ def _ended_by(error: BaseException, *, as_json: bool, debug: bool) -> Exit:
             console.talk(error.format_message())
             return Exit.USAGE
         case click.UsageError():
-            path = error.ctx.command_path if error.ctx else "fleetctl"
+            path = error.ctx.command_path if error.ctx else PROGRAM
             wrong = FleetError(error.format_message(), hint=f"{path} --help", exit_code=Exit.USAGE)
             return _failed(wrong, as_json)
         case FleetError():
@@ -76,6 +93,8 @@ def _failed(error: FleetError, as_json: bool) -> Exit:
 
 
 def _bug(error: BaseException, debug: bool) -> Exit:
+    import traceback
+
     if debug:
         console.talk("".join(traceback.format_exception(error)))
     *_, (frame, line) = traceback.walk_tb(error.__traceback__)

@@ -31,23 +31,25 @@ def init(output: Path, force: bool, as_json: bool) -> None:
     from fleetctl.inventory.json_schema import json_schema
     from fleetctl.model.fleet import project_root
 
+    if output.exists() and not force:
+        raise FleetError(
+            f"{output} is there already",
+            hint="choose another file with --output, or replace it with --force",
+            exit_code=Exit.USAGE,
+        )
+    if output.exists() and not output.is_file():
+        raise FleetError(f"{output} is not a regular file", exit_code=Exit.USAGE)
     state = project_root(output) / ".fleetctl"
     schema = state / "schema.json"
     modeline = f"# yaml-language-server: $schema={os.path.relpath(schema, output.parent)}\n"
     try:
-        backup = _backup(output) if force and output.exists() else None
+        backup = _backup(output) if output.exists() else None
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("x", encoding="utf-8") as stream:
             stream.write(modeline + reference.text())
         state.mkdir(mode=0o700, exist_ok=True)
         (state / ".gitignore").write_text("*\n")
         schema.write_text(json.dumps(json_schema(), indent=2))
-    except FileExistsError:
-        raise FleetError(
-            f"{output} is there already",
-            hint="choose another file with --output, or replace it with --force",
-            exit_code=Exit.USAGE,
-        ) from None
     except OSError as error:
         raise FleetError(f"{output} cannot be written: {error.strerror}") from None
     if as_json:

@@ -93,7 +93,8 @@ def _events(text: str) -> Iterator[yaml.Event]:
         yield from yaml.parse(text, Loader=yaml.CSafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        at = _position(mark)
+        end = _position_after(text)
+        at = min(_position(mark), end, key=lambda position: position.line)
         if mark and re.match(r" *\t", "".join(text.splitlines()[mark.line : mark.line + 1])):
             raise Unreadable("is indented with a tab", "use spaces", at) from None
         what = f"is not valid YAML: {error.problem or error.context}"

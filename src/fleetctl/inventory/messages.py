@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -58,11 +58,14 @@ def _steps(location: tuple[int | str, ...], data: Value) -> Iterator[int | str]:
 
 
 def _known_keys(schema: type[BaseModel], location: Path) -> list[str]:
-    section = schema
+    section, is_name = schema, False
     for step in location:
-        if isinstance(step, str) and step in section.model_fields:
-            inner = next(_sections(section.model_fields[step].annotation), None)
-            section = inner or section
+        if is_name:
+            is_name = False
+        elif isinstance(step, str) and step in section.model_fields:
+            annotation = section.model_fields[step].annotation
+            section = next(_sections(annotation), section)
+            is_name = get_origin(annotation) is dict
     return [name for name, field in section.model_fields.items() if field.json_schema_extra is None]
 
 

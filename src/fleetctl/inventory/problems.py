@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -70,9 +69,11 @@ class InventoryError(FleetError):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """What would be right instead of an unknown name."""
+    import difflib  # slow to load, and only needed when something is wrong
+
     names = sorted(known)
-    if near := difflib.get_close_matches(word, names, n=3, cutoff=0.6):
-        return f"did you mean {' or '.join(near)}?"
+    if near := difflib.get_close_matches(word, names, n=3, cutoff=0.65):
+        return f"did you mean {' or '.join(sorted(near))}?"
     if not names:
         return "there is none to choose from"
     shown = ", ".join(names[:12])

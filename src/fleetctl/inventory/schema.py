@@ -4,8 +4,6 @@ The words that explain a key stand in inventory/reference.yaml. A key that is se
 (`null`) is one that fleetctl shall leave alone, whatever an outer layer says.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -111,7 +109,7 @@ Text = Annotated[str, Field(coerce_numbers_to_str=True), AfterValidator(_plain)]
 Number = Annotated[int, Field(strict=True), BeforeValidator(_whole_number)]
 Size = Annotated[Number, Field(ge=1, lt=2**31)]
 Port = Annotated[Number, Field(ge=1, le=65535)]
-Name = Annotated[str, AfterValidator(_name)]
+Name = Annotated[str, Field(coerce_numbers_to_str=True), AfterValidator(_name)]
 Word = Annotated[Text, AfterValidator(_ssh_word)]
 Reference = Annotated[str, Field(coerce_numbers_to_str=True)]
 List = Annotated[list[V], BeforeValidator(_nothing_is_an_empty_list)]
@@ -122,7 +120,8 @@ WithoutEffect = Annotated[Any, Field(json_schema_extra={"deprecated": True})]
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Deferred: building the whole inventory once is much quicker than each section by itself.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     _empty = model_validator(mode="before")(_nothing_is_an_empty_mapping)
 
@@ -171,8 +170,8 @@ Ssh = Annotated[
 class Layer(Section):
     """What `defaults`, a group and a node may all say."""
 
-    ssh: Ssh = SshSection()
-    ollama: OllamaSection = OllamaSection()
+    ssh: Ssh = SshSection.model_construct()
+    ollama: OllamaSection = Field(default_factory=OllamaSection)
     exposure: Literal["acknowledged"] | None = None
     prune: StrictBool | None = None
 
@@ -232,9 +231,9 @@ class ProjectSection(Section):
 class InventorySection(Section):
     """The whole file."""
 
-    project: ProjectSection = ProjectSection()
+    project: ProjectSection = ProjectSection.model_construct()
     gateway: GatewaySection | None = None
-    defaults: Layer = Layer()
+    defaults: Layer = Layer.model_construct()
     groups: Table[Name, Layer] = {}
     nodes: Table[Annotated[str, AfterValidator(_node_name)], NodeSection]
     models: Table[Name, ModelSection] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 OLLAMA_PORT = 11434
@@ -37,6 +38,7 @@ def endpoint(text: str) -> str:
     return f"{url.scheme}://{where}{url.path.rstrip('/')}"
 
 
+@lru_cache
 def split_host_port(text: str) -> tuple[str, int | None]:
     """`[::1]:80` → `::1`, 80; a bare IPv6 address has no port."""
     if text.startswith("["):
@@ -66,6 +68,7 @@ def valid_host(text: str) -> str:
     return text
 
 
+@lru_cache
 def is_loopback(host: str) -> bool:
     if host.lower() == "localhost":
         return True

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 import re
 
-_HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,349}", re.ASCII)
-_NAMESPACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,79}", re.ASCII)
-_MODEL = _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}", re.ASCII)
+_NAME = re.compile(
+    r"""
+    (?:
+        (?:(?P<host>\w[\w.:-]{0,349})/)?
+        (?P<namespace>\w[\w-]{0,79})/
+    )?
+    (?P<model>\w[\w.-]{0,79})
+    (?::(?P<tag>\w[\w.-]{0,79}))?
+    """,
+    re.ASCII | re.VERBOSE,
+)
 _REGISTRY = "registry.ollama.ai"
 
 
 def normalise(text: str) -> str:
     """`[host/][namespace/]model[:tag]`, shortest form, tag always."""
-    path, name = text.rpartition("/")[::2]
-    model, colon, tag = name.partition(":")
-    host, _, namespace = path.rpartition("/")
-    parts = [(host, _HOST), (namespace, _NAMESPACE), (model, _MODEL), (tag, _TAG)]
-    given = [part for part in parts if part[0]]
-    if not model or (colon and not tag) or not all(rule.fullmatch(part) for part, rule in given):
+    name = _NAME.fullmatch(text)
+    if name is None:
         raise ValueError("is not a model name; write it like qwen2.5-coder:7b")
+    host, namespace = name["host"] or "", name["namespace"] or ""
     if host.lower() == _REGISTRY:
         host = ""
     if not host and namespace == "library":
         namespace = ""
     prefix = "".join(f"{part}/" for part in (host, namespace) if part)
-    return f"{prefix}{model}:{tag or 'latest'}"
+    return f"{prefix}{name['model']}:{name['tag'] or 'latest'}"
 
 
 def is_cloud(normalised: str) -> bool:

@@ -1,0 +1,29 @@
+"""Every file in tests/cases/inventory says in its `#!` lines what is wrong with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fleetctl.inventory.load import load
+from fleetctl.inventory.problems import InventoryError
+from tests.conftest import CASES
+
+FILES = sorted((CASES / "inventory").glob("*.yaml"))
+
+
+def complaints(file: Path) -> list[str]:
+    try:
+        _, warnings = load(file)
+    except InventoryError as error:
+        lines = error.details()
+    else:
+        lines = [warning.line(str(file), "warning: ") for warning in warnings]
+    return [line.removeprefix(f"{file}:") for line in lines]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_file_gets_exactly_the_complaints_it_should(file: Path) -> None:
+    expected = [line[3:] for line in file.read_text().splitlines() if line.startswith("#!")]
+    assert complaints(file) == expected
