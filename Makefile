@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help setup test lint fuzz bench lock clean
+.PHONY: help setup demo test lint fuzz bench lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -20,6 +20,11 @@ $(READY): requirements-dev.txt pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
+
+demo: $(READY)  ## the commands that work today, on an inventory of their own
+	@rm -rf .cache/demo && mkdir -p .cache/demo
+	@cd .cache/demo && PATH="$(CURDIR)/$(BIN):$$PATH" && for run in "init" "validate" "inventory --limit mini-64" \
+	  "inventory --graph"; do printf '\n$$ fleetctl %s\n' "$$run"; fleetctl $$run || exit; done
 
 test: $(READY)  ## all tests that need no root
 	$(BIN)/pytest -n 2 tests
