@@ -1,0 +1,53 @@
+"""Building scripts out of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from fleetctl.codecs import sh
+
+COMMAND = "/bin/sh -s"
+"""The only command that is ever run on a node. Whatever the login shell, it never sees our data."""
+
+quote = sh.encode
+
+# A Mac's SSH session knows only the system's folders; what is there already is never replaced.
+_FRAME = """\
+fleetctl() {{
+LC_ALL=C; export LC_ALL
+PATH=${{PATH:-/usr/bin:/bin}}:/usr/local/bin:/usr/sbin:/sbin:/opt/homebrew/bin; export PATH
+umask 077
+answer() {{
+printf '\\n@@{nonce} > %s\\n' "$1"; printf '\\n@@{nonce} > %s\\n' "$1" >&2
+( "part_$2" ) </dev/null; set -- "$1" "$?"
+printf '\\n@@{nonce} < %s %s\\n' "$1" "$2"; printf '\\n@@{nonce} < %s %s\\n' "$1" "$2" >&2
+}}
+section() {{ printf '\\n@@{nonce} + %s\\n' "$1"; }}
+{definitions}
+{calls}
+printf '\\n@@{nonce} .\\n'
+exit 0
+}}
+fleetctl
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Commands whose output is filed under a key; they may fail without harm to the others.
+
+    `section NAME` in them begins a part of the output that is kept apart.
+    """
+
+    key: str
+    commands: str
+
+
+def script(parts: Iterable[Part], nonce: str) -> str:
+    numbered = list(enumerate(parts))
+    return _FRAME.format(
+        nonce=nonce,
+        definitions="\n".join(f"part_{at}() {{\n{part.commands}\n}}" for at, part in numbered),
+        calls="\n".join(f"answer {quote(part.key)} {at}" for at, part in numbered),
+    )

@@ -1,0 +1,96 @@
+"""Scripts and records, run by every shell that may be a node's /bin/sh."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleetctl.shell import Garbled, Part, parse, quote, script
+from tests import values
+
+NONCE = "0123456789abcdef"
+SHELLS = {
+    "dash": ["dash", "-s"],
+    "bash --posix": ["bash", "--posix", "-s"],
+    "bash": ["bash", "-s"],
+    "busybox sh": ["busybox", "sh", "-s"],
+    "mksh": ["mksh", "-s"],
+    "zsh as sh": ["zsh", "--emulate", "sh", "-f", "-s"],
+}
+PARTS = [
+    Part("plain", "echo hello"),
+    Part("fails", "echo some; echo why >&2; exit 3"),
+    Part("no newline", "printf abc"),
+    Part("empty", ":"),
+    Part("eats input", "cat"),
+    Part("not there", "no-such-command-at-all"),
+    Part("nul", "printf 'a\\000b\\377c\\n\\n'"),
+    Part("forged", "printf '\\n@@fedcba9876543210 > plain\\n'; echo '@@ < plain 0'"),
+    Part("sections", 'echo a; for f in \'b c\' d; do section "$f"; printf %s "$f"; done'),
+    Part("variables", "x=1; cd /; exec 3>&1"),
+    Part("last", 'echo "${x-unset} $(pwd | wc -l)"'),
+]
+
+
+def run(shell: str, text: str, after: str = "") -> tuple[bytes, bytes]:
+    if shutil.which(SHELLS[shell][0]) is None:
+        pytest.skip(f"{shell} is not installed")
+    done = subprocess.run(SHELLS[shell], input=(text + after).encode(), capture_output=True)
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_part_answers_for_itself(shell: str) -> None:
+    records = parse(*run(shell, script(PARTS, NONCE), "echo more input\n"), NONCE)
+    assert [record.status for record in records.values()] == [0, 3, 0, 0, 0, 127, 0, 0, 0, 0, 0]
+    assert records["plain"].text == "hello\n"
+    assert (records["fails"].text, records["fails"].complaint) == ("some\n", "why")
+    assert records["no newline"].text == "abc"
+    assert records["empty"].output == b""
+    assert records["eats input"].output == b""
+    assert records["nul"].output == b"a\0b\xffc\n\n"
+    assert records["forged"].output.count(b"@@") == 2
+    assert records["sections"].text == "a\n"
+    assert records["sections"].sections == {"b c": b"b c", "d": b"d"}
+    assert records["last"].text.split() == ["unset", "1"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_cut_script_does_not_start(shell: str) -> None:
+    text = script([Part("plain", "echo started")], NONCE)
+    for length in range(0, text.rindex("fleetctl") + 1, 7):
+        assert b"started" not in run(shell, text[:length])[0]
+
+
+def test_noise_around_the_records_is_ignored() -> None:
+    output, errors = run("dash", script(PARTS, NONCE))
+    noisy = parse(b"Welcome!\n\x1b[2J" + output + b"logout\n", b"motd" + errors, NONCE)
+    assert noisy == parse(output, errors, NONCE)
+
+
+def test_a_cut_answer_is_noticed_wherever_it_was_cut() -> None:
+    output, errors = run("dash", script(PARTS, NONCE))
+    for length in range(output.rindex(b".")):
+        with pytest.raises(Garbled):
+            parse(output[:length], errors, NONCE)
+
+
+@given(st.lists(values.texts, max_size=5))
+def test_quoted_values_arrive_unaltered(texts: list[str]) -> None:
+    clean = [text for text in texts if "\0" not in text and text.isprintable()]
+    parts = [Part(f"k{at}", f"printf %s {quote(text)}") for at, text in enumerate(clean)]
+    records = parse(*run("dash", script(parts, NONCE)), NONCE)
+    assert [record.text for record in records.values()] == clean
+
+
+@given(st.binary(max_size=200))
+def test_any_answer_is_parsed_or_refused(data: bytes) -> None:
+    for output in (data, f"\n@@{NONCE} ".encode() + data, data + f"\n@@{NONCE} .\n".encode()):
+        try:
+            parse(output, data, NONCE)
+        except Garbled:
+            continue
