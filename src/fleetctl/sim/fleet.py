@@ -1,0 +1,120 @@
+"""A fleet of simulated machines in one folder and one process, for tests and for the demo.
+
+with Fleet(folder) as fleet:
+    machine = fleet.linux("workstation", models=["qwen2.5-coder:7b"])
+    ... machine.host, machine.port, machine.user, machine.identity_file, machine.host_key
+"""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from fleetctl.sim.installed import install_ollama
+from fleetctl.sim.library import Library
+from fleetctl.sim.linux import ADDRESS, Linux
+from fleetctl.sim.machine import Machine, Place
+from fleetctl.sim.processes import Account, interpreter_for
+from fleetctl.sim.sshd import make_key
+from fleetctl.sim.tools.calls import Switchboard, write_program
+
+_UNIT = """\
+[Unit]
+Description=Ollama
+After=network-online.target
+
+[Service]
+ExecStart=%h/.local/bin/ollama serve
+Restart=always
+RestartSec=3
+{environment}
+[Install]
+WantedBy=default.target
+"""
+
+
+class Fleet:
+    def __init__(self, folder: Path, *, library: Iterable[str] = ()) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder.resolve()
+        self.machines: dict[str, Machine] = {}
+        self.identity_file = self.folder / "identity"
+        make_key(self.identity_file)
+        self._account = Account.unprivileged()
+        self._python = interpreter_for(self._account)
+        self._switchboard = Switchboard()
+        self.library = Library(self.folder / "library")
+        for name in library:
+            self.library.add(name)
+        installed = self.folder / "installed"
+        self._ollama = install_ollama(installed, self._python)
+        (installed / "pycache").mkdir(exist_ok=True)
+        self._account.own(installed / "pycache")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        for machine in self.machines.values():
+            machine.stop()
+        self._switchboard.close()
+
+    def linux(
+        self,
+        name: str,
+        *,
+        user: str = "ada",
+        models: Iterable[str] = (),
+        ollama: Literal["running", "installed", "absent"] = "running",
+        environment: Mapping[str, str] | None = None,
+        linger: bool = True,
+        vram: int = 0,
+    ) -> Machine:
+        """Ollama is `running` as the user's service, only `installed`, or `absent`. For a machine
+        that was in this folder before, what is on its disk counts."""
+        place = Place(self.folder / name, name, user, self._account)
+        is_new = not place.folder.exists()
+        place.make()
+        system = Linux(place)
+        system.install_tools(self._switchboard, self._python)
+        machine = self.machines[name] = Machine(place, system, self.identity_file)
+        machine.behave(library=str(self.library.folder), vram=vram, addresses=[ADDRESS])
+        if is_new:
+            self._furnish(place, models, ollama, environment or {}, linger)
+        machine.start()
+        return machine
+
+    def _furnish(
+        self,
+        place: Place,
+        models: Iterable[str],
+        ollama: str,
+        environment: Mapping[str, str],
+        linger: bool,
+    ) -> None:
+        if linger:
+            (place.folder / "linger").touch()
+        for model in models:
+            self.library.install(model, place.home / ".ollama/models")
+        if ollama != "absent":
+            program = place.home / ".local/bin/ollama"
+            program.parent.mkdir(parents=True)
+            command = shlex.join([*self._ollama, str(place.folder)])
+            write_program(program, f'#!/bin/sh\nexec {command} "$@"\n')
+        if ollama == "running":
+            lines = [f'Environment="{key}={value}"\n' for key, value in environment.items()]
+            unit = place.home / ".config/systemd/user/ollama.service"
+            wants = unit.parent / "default.target.wants"
+            wants.mkdir(parents=True)
+            unit.write_text(_UNIT.format(environment="".join(lines)))
+            (wants / unit.name).symlink_to(unit)
+        place.account.own_all(place.home)

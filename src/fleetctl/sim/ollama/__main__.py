@@ -1,0 +1,56 @@
+"""The command line of the simulated `ollama`: FOLDER serve, FOLDER --version."""
+
+import os
+import socket
+import sys
+from collections.abc import Mapping
+
+from .behaviour import read_behaviour
+from .server import loopback_address, serve
+from .settings import read_settings
+
+
+def main(arguments: list[str]) -> int:
+    folder, *words = arguments
+    match words:
+        case ["serve"]:
+            _name_process()
+            return serve(folder, os.environ)
+        case ["-v" | "--version"]:
+            return _version(folder, os.environ)
+    with open(os.path.join(folder, "refused.log"), "a", encoding="utf-8") as file:
+        file.write(f"ollama: {words} is not simulated\n")
+    print(f"Error: not simulated: ollama {' '.join(words)}", file=sys.stderr)
+    return 1
+
+
+def _name_process() -> None:
+    """Be called `ollama` by ps and pgrep, where the system lets a process name itself."""
+    try:
+        with open("/proc/self/comm", "w", encoding="ascii") as file:
+            file.write("ollama")
+    except OSError:
+        pass
+
+
+def _version(folder: str, environ: Mapping[str, str]) -> int:
+    behaviour = read_behaviour(os.path.join(folder, "ollama.json"))
+    address = loopback_address(read_settings(environ), behaviour)
+    try:
+        with socket.create_connection(address, timeout=5) as server:
+            server.sendall(
+                b"GET /api/version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+            )
+            answer = server.makefile().read()
+        running = answer.rpartition('"version":"')[2].partition('"')[0]
+        print(f"ollama version is {running}")
+    except OSError:
+        running = ""
+        print("Warning: could not connect to a running Ollama instance")
+    if running != behaviour.version:
+        print(f"Warning: client version is {behaviour.version}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,91 @@
+"""Starting processes as the simulated machine's user, and finding what is left of them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_NOBODY = 65534
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who runs things on a simulated machine: the user who started it, or nobody for root."""
+
+    uid: int
+    gid: int
+
+    @classmethod
+    def unprivileged(cls) -> "Account":
+        if os.getuid() == 0:
+            return cls(_NOBODY, _NOBODY)
+        return cls(os.getuid(), os.getgid())
+
+    def own(self, path: Path) -> None:
+        if os.getuid() == 0:
+            os.chown(path, self.uid, self.gid, follow_symlinks=False)
+
+    def own_all(self, folder: Path) -> None:
+        for path in (folder, *folder.rglob("*")):
+            self.own(path)
+
+    def may_reach(self, path: Path) -> bool:
+        """Whether every folder on the way lets this user through, and the end can be read."""
+        for part in (path, *path.parents):
+            status = part.stat()
+            need = 0o5 if part == path else 0o1
+            shift = 6 if status.st_uid == self.uid else 3 if status.st_gid == self.gid else 0
+            if (status.st_mode >> shift) & need != need:
+                return False
+        return True
+
+
+def start_process(
+    argv: Sequence[str],
+    account: Account,
+    environment: Mapping[str, str],
+    folder: str,
+    *,
+    joined_output: bool = False,
+) -> "subprocess.Popen[bytes]":
+    """In a session of its own, so that it can be signalled with all that it starts."""
+    root = os.getuid() == 0
+    return subprocess.Popen(
+        argv,
+        stdin=subprocess.DEVNULL if joined_output else subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if joined_output else subprocess.PIPE,
+        env=dict(environment),
+        cwd=folder,
+        start_new_session=True,
+        user=account.uid if root else None,
+        group=account.gid if root else None,
+        extra_groups=[] if root else None,
+    )
+
+
+def wait_without_reaping(pid: int) -> None:
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+
+
+def processes_with(environment: Mapping[str, str]) -> Iterator[int]:
+    """Processes that were started with all of this in their environment. Only Linux can tell."""
+    wanted = {f"{name}={value}".encode() for name, value in environment.items()}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if wanted <= set((folder / "environ").read_bytes().split(b"\0")):
+                yield int(folder.name)
+        except OSError:
+            continue  # ended meanwhile, or not ours to look into
+
+
+def interpreter_for(account: Account) -> str:
+    """A Python that this user can run: ours, or the system's where ours is in somebody's home."""
+    candidates = (getattr(sys, "_base_executable", sys.executable), "/usr/bin/python3")
+    for candidate in candidates:
+        path = Path(candidate).resolve()
+        if path.exists() and account.may_reach(path):
+            return str(path)
+    raise RuntimeError(f"user {account.uid} can run none of {', '.join(candidates)}")

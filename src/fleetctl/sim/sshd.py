@@ -1,0 +1,297 @@
+"""The SSH server of a simulated machine, on loopback. It is strict: public keys only, one command
+only, tunnels only to the machine's own ports. Whatever else a client asks for is refused and
+recorded."""
+
+import base64
+import contextlib
+import hashlib
+import logging
+import os
+import select
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import paramiko
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from paramiko.common import (
+    AUTH_FAILED,
+    AUTH_SUCCESSFUL,
+    OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED,
+    OPEN_FAILED_CONNECT_FAILED,
+    OPEN_SUCCEEDED,
+)
+
+from fleetctl.sim.processes import Account, start_process
+
+COMMAND = b"/bin/sh -s"
+_SIZE = 65536
+_LOOK_MILLISECONDS = 100
+_LOG = "fleetctl.sim.sshd"
+# clients that hang up are no news, and must not be printed into the output of a demo
+logging.getLogger(_LOG).addHandler(logging.NullHandler())
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """Who may log in, and what a session is like."""
+
+    user: str
+    authorized_keys: Path
+    account: Account
+    environment: dict[str, str]
+    home: str
+
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """What the machine is told."""
+
+    refuse: Callable[[str], None]
+    opened: Callable[[], None]
+    closed: Callable[[], None]
+    tunnel_port: Callable[[int], int | None]
+    """Where a port of the machine is on this host's loopback; None if nothing may listen there."""
+
+
+def make_key(path: Path) -> paramiko.Ed25519Key:
+    """The key in this file, made if it is not there; the public half beside it."""
+    if not path.exists():
+        private = Ed25519PrivateKey.generate().private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.OpenSSH,
+            serialization.NoEncryption(),
+        )
+        path.touch(mode=0o600)
+        path.write_bytes(private)
+        path.with_suffix(".pub").write_text(public_line(paramiko.Ed25519Key(filename=str(path))))
+    return paramiko.Ed25519Key(filename=str(path))
+
+
+def public_line(key: paramiko.PKey) -> str:
+    return f"{key.get_name()} {key.get_base64()}\n"
+
+
+def fingerprint(key: paramiko.PKey) -> str:
+    digest = hashlib.sha256(key.asbytes()).digest()
+    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+
+
+class SshServer:
+    def __init__(self, login: Login, key: paramiko.PKey, events: Events, port: int = 0) -> None:
+        self._login = login
+        self._key = key
+        self._events = events
+        self._listener = socket.create_server(("127.0.0.1", port), backlog=64)
+        self.port: int = self._listener.getsockname()[1]
+        self._connections: set[paramiko.Transport] = set()
+        _started(self._accept)
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        for connection in list(self._connections):
+            connection.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            _started(self._serve, client)
+
+    def _serve(self, client: socket.socket) -> None:
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        transport = paramiko.Transport(client)
+        transport.set_log_channel(_LOG)
+        transport.add_server_key(self._key)
+        self._connections.add(transport)
+        connection = _Connection(self._login, self._events)
+        channels: list[paramiko.Channel] = []  # paramiko itself keeps only weak references
+        # a client that hangs up during the handshake is no event
+        with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
+            transport.start_server(server=connection)
+            while transport.is_active():
+                if channel := transport.accept(_LOOK_MILLISECONDS / 1000):
+                    channels = [*(one for one in channels if not one.closed), channel]
+                    connection.channel_opened(channel)
+        transport.close()
+        self._connections.discard(transport)
+        connection.end()
+
+
+class _Connection(paramiko.ServerInterface):
+    def __init__(self, login: Login, events: Events) -> None:
+        self._login = login
+        self._events = events
+        self._tunnels: dict[int, socket.socket] = {}
+        self._logged_in = False
+
+    def end(self) -> None:
+        if self._logged_in:
+            self._events.closed()
+
+    # --- logging in ---
+
+    def get_allowed_auths(self, username: str) -> str:
+        return "publickey"
+
+    def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
+        known = self._login.authorized_keys.read_text().split()
+        if username != self._login.user or key.get_base64() not in known:
+            return AUTH_FAILED
+        if not self._logged_in:
+            self._logged_in = True
+            self._events.opened()
+        return AUTH_SUCCESSFUL
+
+    # --- what a channel may do ---
+
+    def check_channel_request(self, kind: str, chanid: int) -> int:
+        if kind == "session":
+            return OPEN_SUCCEEDED
+        self._events.refuse(f"ssh: channel of kind {kind}")
+        return OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
+
+    def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
+        if command != COMMAND:
+            self._events.refuse(f"ssh: command {command!r}")
+            return False
+        _started(self._run, channel)
+        return True
+
+    def check_channel_shell_request(self, channel: paramiko.Channel) -> bool:
+        return self._refuse("shell")
+
+    def check_channel_subsystem_request(self, channel: paramiko.Channel, name: str) -> bool:
+        return self._refuse(f"subsystem {name}")
+
+    def check_channel_pty_request(
+        self,
+        channel: paramiko.Channel,
+        term: bytes,
+        width: int,
+        height: int,
+        pixelwidth: int,
+        pixelheight: int,
+        modes: bytes,
+    ) -> bool:
+        return self._refuse("pty")
+
+    def check_channel_env_request(
+        self, channel: paramiko.Channel, name: bytes, value: bytes
+    ) -> bool:
+        return self._refuse(f"env {name!r}")
+
+    def check_port_forward_request(self, address: str, port: int) -> int:
+        self._refuse(f"remote forwarding of {address}:{port}")
+        return 0
+
+    def _refuse(self, what: str) -> bool:
+        self._events.refuse(f"ssh: {what}")
+        return False
+
+    # --- tunnels ---
+
+    def check_channel_direct_tcpip_request(
+        self, chanid: int, origin: tuple[str, int], destination: tuple[str, int]
+    ) -> int:
+        host, port = destination
+        if host not in _LOOPBACK:
+            self._events.refuse(f"ssh: tunnel to {host}:{port}")
+            return OPEN_FAILED_ADMINISTRATIVELY_PROHIBITED
+        target = self._events.tunnel_port(port)
+        if target is None:
+            return OPEN_FAILED_CONNECT_FAILED
+        try:
+            self._tunnels[chanid] = socket.create_connection(("127.0.0.1", target), timeout=5)
+        except OSError:
+            return OPEN_FAILED_CONNECT_FAILED
+        return OPEN_SUCCEEDED
+
+    def channel_opened(self, channel: paramiko.Channel) -> None:
+        target = self._tunnels.pop(channel.get_id(), None)
+        if target is None:
+            return
+        target.settimeout(None)
+        for carry in (_carry_out, _carry_in):
+            _started(carry, channel, target)
+
+    # --- the one command ---
+
+    def _run(self, channel: paramiko.Channel) -> None:
+        """As sshd does without a terminal: when the client goes, the command's input ends and its
+        output leads nowhere, but it is not killed."""
+        login = self._login
+        argv = COMMAND.decode().split()
+        process = start_process(argv, login.account, login.environment, login.home)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        pumps = [
+            _started(_pump, channel, process.stdout, channel.sendall),
+            _started(_pump, channel, process.stderr, channel.sendall_stderr),
+        ]
+        _started(_feed, channel, process.stdin, pumps)
+        code = process.wait()
+        if not channel.closed:
+            # a signal is reported as a shell would; sshd's own message for it says no more
+            channel.send_exit_status(code if code >= 0 else 128 - code)
+        for pump in pumps:
+            pump.join()
+        _close(channel)
+
+
+def _started(target: Callable[..., None], *arguments: object) -> threading.Thread:
+    thread = threading.Thread(target=target, args=arguments, daemon=True)
+    thread.start()
+    return thread
+
+
+def _close(channel: paramiko.Channel) -> None:
+    with contextlib.suppress(OSError, EOFError):  # the connection went first
+        channel.close()
+
+
+def _pump(channel: paramiko.Channel, source: IO[bytes], send: Callable[[bytes], object]) -> None:
+    ready = select.poll()
+    ready.register(source, select.POLLIN)
+    with source, contextlib.suppress(OSError):
+        # looking at the channel meanwhile, so that the command's first write after the client has
+        # gone fails already
+        while not channel.closed:
+            if ready.poll(_LOOK_MILLISECONDS):
+                data = os.read(source.fileno(), _SIZE)
+                if not data:
+                    return
+                send(data)
+
+
+def _feed(channel: paramiko.Channel, target: IO[bytes], pumps: list[threading.Thread]) -> None:
+    with contextlib.suppress(OSError), target:
+        while data := channel.recv(_SIZE):
+            target.write(data)
+            target.flush()
+        if channel.closed:  # the client is gone: both directions end at once, output first
+            for pump in pumps:
+                pump.join()
+
+
+def _carry_out(channel: paramiko.Channel, target: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        while data := channel.recv(_SIZE):
+            target.sendall(data)
+        target.shutdown(socket.SHUT_RDWR if channel.closed else socket.SHUT_WR)
+
+
+def _carry_in(channel: paramiko.Channel, target: socket.socket) -> None:
+    with target, contextlib.suppress(OSError):
+        while data := target.recv(_SIZE):
+            channel.sendall(data)
+    _close(channel)

@@ -1,0 +1,117 @@
+"""How a tool on a simulated machine reaches its machine: one short conversation over loopback.
+
+The tool itself is a few lines of Python that pass their arguments on, since probe scripts call it
+many times; all that it knows is in the process that runs the machines."""
+
+import secrets
+import socket
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_CLIENT = """\
+#!{python} -IS
+import _socket, os, sys
+call = [{token!r}, {name!r}, os.getcwd(), os.environ.get("XDG_RUNTIME_DIR", ""), *sys.argv[1:]]
+machine = _socket.socket()
+machine.connect(("127.0.0.1", {port}))
+machine.sendall(os.fsencode("\\0".join(call)))
+machine.shutdown(_socket.SHUT_WR)
+answer = b""
+while part := machine.recv(65536):
+    answer += part
+code, out, err = answer.split(b"\\0")
+os.write(1, out) if out else None
+os.write(2, err) if err else None
+os._exit(int(code or 125))
+"""
+
+
+class Refused(Exception):
+    """The tool was asked for something that is not simulated."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    folder: Path
+    runtime: str
+    """XDG_RUNTIME_DIR of the caller."""
+    arguments: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    out: str = ""
+    err: str = ""
+    code: int = 0
+
+
+Tool = Callable[[Call], Answer]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The tools of one machine, and where their refusals go."""
+
+    tools: Mapping[str, Tool]
+    refuse: Callable[[str], None]
+
+    def answer(self, name: str, call: Call) -> Answer:
+        try:
+            return self.tools[name](call)
+        except Refused as refused:
+            words = " ".join([name, *call.arguments])
+            self.refuse(f"{words}: {refused}")
+            return Answer(err=f"{name}: not simulated: {refused} (in: {words})\n", code=125)
+        except Exception:  # a mistake in the simulation must not look like an answer of the machine
+            self.refuse(f"{name} {call.arguments}: {traceback.format_exc()}")
+            return Answer(err=f"{name}: the simulation failed\n", code=125)
+
+
+class Switchboard:
+    """Listens for the tools of many machines; a secret in each tool says whose it is."""
+
+    def __init__(self) -> None:
+        self._benches: dict[str, Bench] = {}
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        # a blocked accept does not notice a plain close
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def install(self, bench: Bench, folder: Path, python: str) -> None:
+        """Write the tools into the folder, as programs that reach this bench."""
+        token = secrets.token_hex(16)
+        self._benches[token] = bench
+        for name in bench.tools:
+            text = _CLIENT.format(python=python, token=token, name=name, port=self._port)
+            write_program(folder / name, text)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+
+    def _talk(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as incoming:
+            words = incoming.read().decode("utf-8", "surrogateescape").split("\0")
+            token, name, folder, runtime, *arguments = words
+            bench = self._benches.get(token)
+            if bench is None:
+                return
+            answer = bench.answer(name, Call(Path(folder), runtime, arguments))
+            parts = "\0".join([str(answer.code), answer.out, answer.err])
+            connection.sendall(parts.encode("utf-8", "surrogateescape"))
+
+
+def write_program(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)

@@ -1,0 +1,38 @@
+"""A simulated fleet for a test. Asking for what is not simulated fails the test."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fleetctl.sim.fleet import Fleet
+from fleetctl.sim.machine import Machine
+from tests.sim.remote import Run, connect, execute
+
+
+@pytest.fixture
+def fleet() -> Iterator[Fleet]:
+    # not tmp_path: as root the machines run as nobody, who may not enter pytest's folders
+    folder = Path(tempfile.mkdtemp(prefix="fleet-"))
+    folder.chmod(0o755)
+    with Fleet(folder, library=["tiny", "other:8b"]) as fleet:
+        yield fleet
+        left = {name: machine.refusals() for name, machine in fleet.machines.items()}
+    pids = [pid for machine in fleet.machines.values() for pid in machine.processes()]
+    shutil.rmtree(folder)
+    assert not any(left.values()), f"asked for what is not simulated: {left}"
+    assert not pids, "processes were left behind"
+
+
+@pytest.fixture
+def machine(fleet: Fleet) -> Machine:
+    return fleet.linux("workstation", models=["tiny"])
+
+
+@pytest.fixture
+def run(machine: Machine) -> Iterator[Run]:
+    """Runs a script on `machine`, all in one connection."""
+    with connect(machine) as client:
+        yield lambda script: execute(client, script)

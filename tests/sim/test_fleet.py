@@ -1,0 +1,111 @@
+"""Many simulated machines: they start fast, keep apart, and leave nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from fleetctl.sim.fleet import Fleet
+from tests.sim.remote import alive, answering, connect, eventually, execute
+
+
+def test_machine_starts_well_under_a_second(fleet: Fleet) -> None:
+    fleet.linux("first")  # the first pays for what is shared
+    started = time.monotonic()
+    machine = fleet.linux("second", models=["tiny"])
+    eventually(lambda: answering(machine))
+    assert time.monotonic() - started < 1
+
+
+def test_bare_machine_has_no_ollama(fleet: Fleet) -> None:
+    machine = fleet.linux("bare", ollama="absent")
+    with connect(machine) as client:
+        assert execute(client, "command -v ollama").code != 0
+        assert execute(client, "systemctl --user show -p LoadState --value ollama").out == (
+            "not-found\n"
+        )
+
+
+def test_installed_machine_has_a_program_and_no_unit(fleet: Fleet) -> None:
+    machine = fleet.linux("fresh", ollama="installed")
+    with connect(machine) as client:
+        said = execute(client, "ollama --version").out
+    assert said == (
+        "Warning: could not connect to a running Ollama instance\n"
+        "Warning: client version is 0.24.0\n"
+    )
+
+
+def test_machines_keep_apart(fleet: Fleet) -> None:
+    one, two = fleet.linux("one", models=["tiny"]), fleet.linux("two")
+    for machine in (one, two):
+        eventually(lambda machine=machine: answering(machine))  # type: ignore[misc]
+    models = [
+        len(httpx.get(f"{machine.endpoint}/api/tags", trust_env=False).json()["models"])
+        for machine in (one, two)
+    ]
+    assert models == [1, 0]
+    assert len({one.host_key, two.host_key}) == 2
+    assert not set(one.processes()) & set(two.processes())
+
+
+def test_stopped_machine_is_gone_and_comes_back(fleet: Fleet) -> None:
+    machine = fleet.linux("workstation")
+    eventually(lambda: answering(machine))
+    pids = machine.processes()
+    machine.stop()
+    assert pids
+    assert not any(alive(pid) for pid in pids)
+    with pytest.raises(ConnectionRefusedError):
+        connect(machine)
+    machine.start()
+    eventually(lambda: answering(machine))
+
+
+def test_servers_end_when_the_process_that_runs_the_machines_is_killed(fleet: Fleet) -> None:
+    script = (
+        "import sys, time; from pathlib import Path; from fleetctl.sim.fleet import Fleet\n"
+        "fleet = Fleet(Path(sys.argv[1])); m = fleet.linux('workstation')\n"
+        "from urllib.request import urlopen\n"
+        "while True:\n"
+        "    try: urlopen(m.endpoint); break\n"
+        "    except OSError: time.sleep(0.01)\n"
+        "print(*m.processes(), flush=True); time.sleep(600)"
+    )
+    source = str(Path(__file__).parents[2] / "src")
+    killed = subprocess.Popen(
+        [sys.executable, "-c", script, str(fleet.folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": source},
+    )
+    assert killed.stdout is not None
+    orphans = [int(pid) for pid in killed.stdout.readline().split()]
+    assert orphans
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    eventually(lambda: not any(alive(pid) for pid in orphans))
+
+
+def test_start_ends_what_a_killed_machine_left_behind(fleet: Fleet) -> None:
+    machine = fleet.linux("workstation")
+    machine.stop()
+    environment = {"XDG_RUNTIME_DIR": f"{machine.folder}/run"}
+    with subprocess.Popen(["/bin/sleep", "600"], env=environment) as left:
+        machine.start()
+        assert left.wait(timeout=5) == -signal.SIGTERM
+
+
+def test_twenty_machines_at_once(fleet: Fleet) -> None:
+    started = time.monotonic()
+    machines = [fleet.linux(f"node-{number}") for number in range(20)]
+    for machine in machines:
+        eventually(lambda machine=machine: answering(machine), 30)  # type: ignore[misc]
+        with connect(machine) as client:
+            assert execute(client, "systemctl --user is-active ollama").out == "active\n"
+    assert time.monotonic() - started < 20
