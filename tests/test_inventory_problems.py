@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fleetctl.inventory.load import load
-from fleetctl.inventory.problems import InventoryError
+from fleetctl.inventory.problems import InvalidFile
 from tests.conftest import CASES
 
 FILES = sorted((CASES / "inventory").glob("*.yaml"))
@@ -16,7 +16,7 @@ FILES = sorted((CASES / "inventory").glob("*.yaml"))
 def complaints(file: Path) -> list[str]:
     try:
         _, warnings = load(file)
-    except InventoryError as error:
+    except InvalidFile as error:
         lines = error.details()
     else:
         lines = [warning.line(str(file), "warning: ") for warning in warnings]

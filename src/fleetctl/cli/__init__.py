@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from fleetctl import __version__
-from fleetctl.cli import completion, guard, inventory, project
+from fleetctl.cli import check, completion, guard, inventory, project
 
 
 class _Commands(click.Group):
@@ -44,6 +44,7 @@ for _command in (
     project.init,
     inventory.validate,
     inventory.inventory,
+    check.check,
     inventory.schema,
     inventory.docs,
     completion.completion,

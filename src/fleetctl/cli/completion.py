@@ -17,7 +17,7 @@ from fleetctl.ui import console
 def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
     """Print the completion script of a shell."""
     complete = get_completion_class(shell)
-    assert complete is not None  # noqa: S101  click knows the three shells
+    assert complete is not None
     script = complete(ctx.find_root().command, {}, PROGRAM, COMPLETE).source()
     if as_json:
         console.document({"shell": shell, "script": script})

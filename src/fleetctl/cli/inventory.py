@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @options.output
 def validate(file: Path | None, strict: bool, as_json: bool) -> None:
     """Say everything that is wrong with the inventory."""
-    fleet, warnings = _load(file)
+    fleet, warnings = load_fleet(file)
     if strict and warnings:
         count = f"{len(warnings)} warning" + ("s" if len(warnings) > 1 else "")
         raise FleetError(f"{fleet.file}: {count}, and --strict was given", exit_code=Exit.USAGE)
@@ -53,7 +53,7 @@ def inventory(
 
     if graph + ansible + as_json > 1:
         raise click.UsageError("Choose one of --graph, --ansible and --json.")
-    fleet, _ = _load(file)
+    fleet, _ = load_fleet(file)
     nodes = select(fleet, limit).nodes
     if ansible:
         console.foreign_document(ansible_json.inventory(fleet, nodes))
@@ -87,7 +87,8 @@ def docs(topic: str | None, as_json: bool) -> None:
         console.result(text)
 
 
-def _load(file: Path | None) -> tuple[Fleet, list[Problem]]:
+def load_fleet(file: Path | None) -> tuple[Fleet, list[Problem]]:
+    """The inventory; what is doubtful about it is said at once."""
     from fleetctl.inventory.load import find, load
 
     fleet, warnings = load(find(file))

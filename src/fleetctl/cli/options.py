@@ -29,6 +29,13 @@ inventory_file = click.option(
     help="Inventory  [default: inventory/fleet.yaml, fleet.yaml]",
 )
 
+
+def ask_about_host_key(name: str, fingerprint: str) -> bool:
+    """As ssh asks; only a whole word is an answer."""
+    text = f"The host key of {name} is not known: {fingerprint}. Is it right?"
+    return click.prompt(text, type=click.Choice(["yes", "no"]), err=True) == "yes"
+
+
 limit = click.option(
     "-l", "--limit", metavar="PATTERNS", help="Only these nodes: 'mac*,!mini,@group,tag:heavy'."
 )

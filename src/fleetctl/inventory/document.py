@@ -9,7 +9,7 @@ kept while the text is read, so that a hostile file costs no more than an honest
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -51,6 +51,20 @@ def read(data: bytes, *, with_positions: bool = False) -> Document:
     for event in _events(_text(data)):
         reader.take(event)
     return reader.document
+
+
+def located(problems: Iterable[Problem], data: bytes) -> list[Problem]:
+    """The same problems, in the order of the document, each with the place nearest to it."""
+    positions = read(data, with_positions=True).positions
+
+    def at(problem: Problem) -> Position:
+        where = problem.where
+        while where not in positions and where:
+            where = where[:-1]
+        return problem.at or positions.get(where, Position(1, 1))
+
+    placed = [Problem(each.where, each.what, each.right, at(each)) for each in problems]
+    return sorted(placed, key=lambda each: each.at.line if each.at else 0)
 
 
 def _text(data: bytes) -> str:

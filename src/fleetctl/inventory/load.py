@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.inventory import checks, document, messages, references
-from fleetctl.inventory.problems import InventoryError, Position, Problem
+from fleetctl.inventory.problems import InvalidFile, Problem
 from fleetctl.inventory.resolve import resolve
 from fleetctl.inventory.schema import InventorySection
 from fleetctl.model.fleet import Fleet
@@ -39,7 +39,7 @@ def load(file: Path) -> tuple[Fleet, list[Problem]]:
     try:
         read = document.read(data)
     except document.Unreadable as error:
-        raise InventoryError(str(file), [error.problem]) from None
+        raise InvalidFile(str(file), [error.problem]) from None
     problems = [*read.problems, *references.problems(read.value)]
     try:
         inventory = InventorySection.model_validate(read.value)
@@ -48,12 +48,12 @@ def load(file: Path) -> tuple[Fleet, list[Problem]]:
     else:
         problems += checks.model_names(inventory)
     if problems:
-        raise InventoryError(str(file), _located(problems, data))
+        raise InvalidFile(str(file), document.located(problems, data))
     fleet = resolve(inventory, file)
     if conflicts := list(checks.conflicts(fleet)):
-        raise InventoryError(str(file), _located(conflicts, data))
+        raise InvalidFile(str(file), document.located(conflicts, data))
     doubts = list(checks.doubts(inventory, fleet))
-    return fleet, _located(doubts, data) if doubts else []
+    return fleet, document.located(doubts, data) if doubts else []
 
 
 def _read(file: Path) -> bytes:
@@ -74,18 +74,3 @@ def _unusable(file: Path, why: str) -> FleetError:
         hint="name another with -i FILE, or write one with fleetctl init",
         exit_code=Exit.USAGE,
     )
-
-
-def _located(problems: list[Problem], data: bytes) -> list[Problem]:
-    """The same problems, in the order of the file, each with the place nearest to it."""
-    positions = document.read(data, with_positions=True).positions
-    start = Position(1, 1)
-
-    def at(problem: Problem) -> Position:
-        where = problem.where
-        while where not in positions and where:
-            where = where[:-1]
-        return problem.at or positions.get(where, start)
-
-    placed = [Problem(each.where, each.what, each.right, at(each)) for each in problems]
-    return sorted(placed, key=lambda each: (each.at or start).line)

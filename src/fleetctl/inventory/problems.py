@@ -1,4 +1,4 @@
-"""What is wrong, or doubtful, with an inventory, and the error that carries all of it at once."""
+"""What is wrong, or doubtful, with a file, and the error that carries all of it at once."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Problem:
         }
 
 
-class InventoryError(FleetError):
-    """The inventory cannot be used; `problems` says why."""
+class InvalidFile(FleetError):
+    """A file of the user's cannot be used; `problems` says why."""
 
     def __init__(self, file: str, problems: Sequence[Problem]) -> None:
         count = "1 error" if len(problems) == 1 else f"{len(problems)} errors"

@@ -19,6 +19,15 @@ class Kind:
 
     read: Callable[[object], str]
     json_schema: Mapping[str, object]
+    seen: Callable[[str], str] | None = None
+    """Reads what Ollama logs, where that is not what an inventory says."""
+
+    def agrees(self, wanted: str, seen: str) -> bool:
+        """Whether a value that was seen on a node means what is wanted there."""
+        try:
+            return (self.seen or self.read)(seen) == wanted
+        except ValueError:
+            return False
 
 
 def _text(value: object) -> str:
@@ -49,13 +58,21 @@ def _switch(value: object) -> str:
     return "1" if value else "0"
 
 
+_LOGGED = {"true": "1", "debug": "1", "false": "0", "info": "0", "": "0"}
+"""How Ollama logs a switch; OLLAMA_DEBUG is logged as the level that it sets."""
+
+
+def _seen_switch(text: str) -> str:
+    return _LOGGED.get(text.lower(), text)
+
+
 def _count(least: int) -> Kind:
     def read(value: object) -> str:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**31:
             raise ValueError(f"must be a whole number of at least {least}, not {value!r}")
         return str(value)
 
-    return Kind(read, {"type": "integer", "minimum": least})
+    return Kind(read, {"type": "integer", "minimum": least}, seen=str.strip)
 
 
 def _choice(*choices: str) -> Kind:
@@ -87,7 +104,7 @@ def _origins(value: object) -> str:
 LISTEN_ADDRESS = Kind(_listen_address, {"type": "string"})
 DURATION = Kind(_duration, {"type": ["string", "integer"]})
 KEEP_ALIVE = Kind(_keep_alive, {"type": ["string", "integer"]})
-SWITCH = Kind(_switch, {"type": "boolean"})
+SWITCH = Kind(_switch, {"type": "boolean"}, _seen_switch)
 ABSOLUTE_PATH = Kind(_absolute_path, {"type": "string", "pattern": "^/"})
 ORIGINS = Kind(_origins, {"type": ["array", "string"], "items": {"type": "string"}})
 
@@ -138,6 +155,23 @@ FREE = frozenset(
 def key_of(variable: str) -> str | None:
     """The typed key that sets a variable, if there is one."""
     return next((key for key, (name, _) in TYPED.items() if name == variable), None)
+
+
+def agrees(variable: str, wanted: str, seen: str) -> bool:
+    """Whether a value means what is wanted: 24h is 24h0m0s. Ollama adds origins to those given."""
+    key = key_of(variable)
+    if key is None:
+        return seen == wanted
+    if key == "origins":
+        return set(wanted.split(",")) <= set(re.split(r"[\s,]+", seen.strip("[]")))
+    return TYPED[key][1].agrees(wanted, seen.strip("\"' "))
+
+
+def in_words(variable: str, value: str) -> str:
+    """A value for people to read."""
+    if variable == "OLLAMA_KEEP_ALIVE" and KEEP_ALIVE.agrees("-1", value):
+        return "for ever"
+    return value or "not set"
 
 
 def free_value(value: object) -> str:

@@ -18,6 +18,7 @@ fleetctl() {{
 LC_ALL=C; export LC_ALL
 PATH=${{PATH:-/usr/bin:/bin}}:/usr/local/bin:/usr/sbin:/sbin:/opt/homebrew/bin; export PATH
 umask 077
+system=$(uname -s)
 answer() {{
 printf '\\n@@{nonce} > %s\\n' "$1"; printf '\\n@@{nonce} > %s\\n' "$1" >&2
 ( "part_$2" ) </dev/null; set -- "$1" "$?"
@@ -42,6 +43,8 @@ class Part:
 
     key: str
     commands: str
+    system: str | None = None
+    """What uname must say for it to be asked at all."""
 
 
 def script(parts: Iterable[Part], nonce: str) -> str:
@@ -49,5 +52,10 @@ def script(parts: Iterable[Part], nonce: str) -> str:
     return _FRAME.format(
         nonce=nonce,
         definitions="\n".join(f"part_{at}() {{\n{part.commands}\n}}" for at, part in numbered),
-        calls="\n".join(f"answer {quote(part.key)} {at}" for at, part in numbered),
+        calls="\n".join(_call(part, at) for at, part in numbered),
     )
+
+
+def _call(part: Part, at: int) -> str:
+    call = f"answer {quote(part.key)} {at}"
+    return f'[ "$system" != {quote(part.system)} ] || {call}' if part.system else call

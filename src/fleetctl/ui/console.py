@@ -15,6 +15,7 @@ FORMAT = 1
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 _STYLES = {"error": "31;1", "warning": "33", "hint": "36", "faint": "2", "strong": "1"}
+_STYLES |= {"added": "32", "removed": "31"}
 
 
 def result(text: str) -> None:

@@ -14,7 +14,6 @@ def main(arguments: list[str]) -> int:
     folder, *words = arguments
     match words:
         case ["serve"]:
-            _name_process()
             return serve(folder, os.environ)
         case ["-v" | "--version"]:
             return _version(folder, os.environ)
@@ -22,15 +21,6 @@ def main(arguments: list[str]) -> int:
         file.write(f"ollama: {words} is not simulated\n")
     print(f"Error: not simulated: ollama {' '.join(words)}", file=sys.stderr)
     return 1
-
-
-def _name_process() -> None:
-    """Be called `ollama` by ps and pgrep, where the system lets a process name itself."""
-    try:
-        with open("/proc/self/comm", "w", encoding="ascii") as file:
-            file.write("ollama")
-    except OSError:
-        pass
 
 
 def _version(folder: str, environ: Mapping[str, str]) -> int:

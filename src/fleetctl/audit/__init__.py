@@ -1,0 +1,1 @@
+"""Findings that are not differences: what no file would mend."""

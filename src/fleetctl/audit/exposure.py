@@ -1,0 +1,37 @@
+"""Ollama has no passwords: who reaches its port may use, fill and empty it."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+
+from fleetctl.model import address
+from fleetctl.model.facts import Facts, Unknown
+from fleetctl.model.fleet import Node
+from fleetctl.model.plan import Finding, Level
+
+_ACKNOWLEDGE = "or say `exposure: acknowledged` for the node"
+_PRIVATE = f"set ollama.host to a private address, {_ACKNOWLEDGE}"
+
+
+def findings(node: Node, facts: Facts) -> Iterator[Finding]:
+    if node.exposure_acknowledged:
+        return
+    if "*" in node.environment.get("OLLAMA_ORIGINS", "").split(","):
+        text = "OLLAMA_ORIGINS=* lets every web page use the node"
+        yield Finding(Level.EXPOSURE, text, f"name the pages, {_ACKNOWLEDGE}")
+    listens = node.environment.get("OLLAMA_HOST", "127.0.0.1")
+    host, _ = address.split_host_port(listens)
+    if isinstance(facts.host.addresses, Unknown):
+        if not address.is_loopback(host):
+            why = facts.host.addresses.why
+            yield Finding(Level.UNKNOWN, f"whether it is exposed is not known, because {why}")
+        return
+    reached = [own for own in facts.host.addresses if host in ("0.0.0.0", "::", own)]  # noqa: S104
+    public = [text for text in reached if ipaddress.ip_address(text).is_global]
+    if v4 := [text for text in public if ":" not in text]:
+        text = f"Ollama on {listens} would be open to the internet at {', '.join(v4)}"
+        yield Finding(Level.EXPOSURE, text, _PRIVATE)
+    elif public:
+        text = f"Ollama on {listens} may be reached from the internet at {', '.join(public)}"
+        yield Finding(Level.WARNING, text, _PRIVATE)

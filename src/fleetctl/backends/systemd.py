@@ -1,0 +1,191 @@
+"""systemd: how Ollama is described, asked about and restarted where it runs as a unit."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import cast, get_args
+
+from fleetctl.model import server_log
+from fleetctl.model.facts import File, Scope, Service, Source, Sudo, Unknown
+from fleetctl.shell import Part, Record
+
+NAME = "systemd"
+SYSTEM = "Linux"
+UNIT = "ollama.service"
+_DROP_IN = "zz-fleetctl.conf"
+
+FILES: Mapping[Scope, Mapping[str, str]] = {
+    "system": {
+        "ollama.env": "/etc/fleetctl/ollama.env",
+        "drop-in.conf": f"/etc/systemd/system/{UNIT}.d/{_DROP_IN}",
+    },
+    "user": {
+        "ollama.env": "~/.config/fleetctl/ollama.env",
+        "drop-in.conf": f"~/.config/systemd/user/{UNIT}.d/{_DROP_IN}",
+    },
+}
+"""Template → file. Drop-ins are read in the order of their names, so that ours comes last."""
+
+_PROPERTIES = (
+    "LoadState,ActiveState,UnitFileState,FragmentPath,DropInPaths,EnvironmentFiles,MainPID,User,"
+    "InvocationID,NRestarts,NeedDaemonReload"
+)
+
+# The environment of a process and the journal may be for root only. sudo is asked last, and never
+# for a password; the journal of a start begins with what is looked for.
+_ASK = r"""
+[ -d /run/systemd/system ] || [ -n "${{XDG_RUNTIME_DIR-}}" ] || exit 1
+[ -n "${{XDG_RUNTIME_DIR-}}" ] || {{ XDG_RUNTIME_DIR=/run/user/$(id -u); export XDG_RUNTIME_DIR; }}
+properties=$(systemctl {flag} show {unit} -p {properties}) || exit
+printf '%s\n' "$properties"
+value() {{ printf '%s\n' "$properties" | sed -n "s/^$1=//p"; }}
+for file in $(value FragmentPath) $(value DropInPaths) {files} \
+  $(value EnvironmentFiles | sed 's/ (ignore_errors=.*//')
+do
+  section "mode $file"; ls -ldn "$file" 2>/dev/null
+  section "file $file"; [ ! -e "$file" ] || head -c 65536 "$file" 2>/dev/null || echo @unreadable
+done
+pid=$(value MainPID); run=$(value InvocationID)
+[ "${{pid:-0}}" -gt 0 ] || exit 0
+as_root() {{
+  [ "$(id -u)" != 0 ] || {{ asked=root; return 1; }}
+  command -v sudo >/dev/null || {{ asked=absent; return 1; }}
+  if sudo -n "$@" 2>/dev/null; then asked=free; else asked=refused; return 1; fi
+}}
+journal() {{
+  "$@" journalctl {flag} --quiet --no-pager --output=cat "_SYSTEMD_INVOCATION_ID=$run" 2>/dev/null |
+    head -n 400 | grep -e 'msg="server config"' -e 'msg="inference compute"'
+}}
+section environ
+cat "/proc/$pid/environ" 2>/dev/null || as_root cat "/proc/$pid/environ"
+section log
+journal || {{ as_root true && journal sudo -n; }}
+section asked; printf %s "${{asked-unasked}}"
+"""
+
+
+def parts() -> list[Part]:
+    return [Part(_key(scope), _ask(scope), system=SYSTEM) for scope in FILES]
+
+
+def _key(scope: Scope) -> str:
+    return f"{NAME} {scope}"
+
+
+def _ask(scope: Scope) -> str:
+    paths = [path.replace("~", "$HOME", 1) for path in FILES[scope].values()]
+    return _ASK.format(
+        flag=f"--{scope}",
+        unit=UNIT,
+        properties=_PROPERTIES,
+        files=" ".join(f'"{path}"' for path in paths),
+    )
+
+
+def read(records: Mapping[str, Record]) -> Iterator[Service]:
+    """What was answered, for each scope in which systemd knows the unit or could."""
+    for scope in FILES:
+        record = records.get(_key(scope))
+        if record is not None and record.status == 0:
+            yield _service(scope, record)
+
+
+def _service(scope: Scope, record: Record) -> Service:
+    values: dict[str, list[str]] = {}
+    for line in record.text.splitlines():
+        key, _, value = line.partition("=")
+        values.setdefault(key, []).append(value)
+
+    def first(key: str) -> str:
+        return values.get(key, [""])[0]
+
+    files = dict(_files(record))
+    pid = int(first("MainPID")) if first("MainPID").isdecimal() else 0
+    asked = record.sections.get("asked", b"unasked").decode(errors="replace")
+    return Service(
+        backend=NAME,
+        scope=scope,
+        loaded=first("LoadState") == "loaded",
+        masked=first("LoadState") == "masked",
+        enabled=first("UnitFileState") in ("enabled", "enabled-runtime", "linked", "static"),
+        active=first("ActiveState") == "active",
+        pid=pid or None,
+        run=first("InvocationID"),
+        restarts=int(first("NRestarts")) if first("NRestarts").isdecimal() else 0,
+        reload_pending=first("NeedDaemonReload") == "yes",
+        definition=first("FragmentPath"),
+        owner=first("User"),
+        sources=tuple(_sources(values, files)),
+        running=_running(record) if pid else Unknown("it does not run"),
+        effective=_effective(record) if pid else Unknown("it does not run"),
+        sudo=_sudo(asked),
+        files=files,
+    )
+
+
+def _files(record: Record) -> Iterator[tuple[str, File]]:
+    for name, content in record.sections.items():
+        kind, _, path = name.partition(" ")
+        if kind == "file":
+            mode = record.sections.get(f"mode {path}", b"").decode(errors="replace")
+            yield path, File.listed(content, mode)
+
+
+def _sources(values: Mapping[str, list[str]], files: Mapping[str, File]) -> Iterator[Source]:
+    """`Environment=` of the unit and its drop-ins in their order, then the environment files."""
+    paths = [*values.get("FragmentPath", []), *" ".join(values.get("DropInPaths", [])).split()]
+    for path in paths:
+        settings: dict[str, str] = {}
+        for line in _lines(files.get(path)):
+            if found := re.match(r"Environment=(.*)", line):
+                settings.update(_assignments(found[1]))
+        yield Source(path, settings)
+    late = _named_late(paths, files)
+    for entry in values.get("EnvironmentFiles", []):
+        path = re.sub(r" \(ignore_errors=.*", "", entry)
+        assigned = (_assignments(line) for line in _lines(files.get(path)))
+        settings = {name: value for each in assigned for name, value in each.items()}
+        ours = path.endswith("/fleetctl/ollama.env")
+        wins = not ours and any(path.endswith(name) for name in late)
+        yield Source(path, settings, ours=ours, wins=wins)
+
+
+def _named_late(paths: list[str], files: Mapping[str, File]) -> list[str]:
+    """Environment files that are named after ours, and so win over it."""
+    late = [path for path in paths if PurePosixPath(path).name > _DROP_IN]
+    lines = [line for path in late for line in _lines(files.get(path))]
+    found = [re.match(r"EnvironmentFile=-?(?:%h)?(/.*)", line) for line in lines]
+    return [match[1].strip() for match in found if match]
+
+
+def _lines(file: File | None) -> list[str]:
+    text = file.content if file and isinstance(file.content, str) else ""
+    return [line for line in text.splitlines() if line.strip() and line.lstrip()[0] not in "#;"]
+
+
+def _assignments(text: str) -> dict[str, str]:
+    try:
+        words = shlex.split(text.replace("%%", "%"))
+    except ValueError:
+        words = text.split()
+    return dict(word.split("=", 1) for word in words if "=" in word)
+
+
+def _running(record: Record) -> Mapping[str, str] | Unknown:
+    raw = record.sections.get("environ", b"")
+    if not raw:
+        return Unknown("the environment of its process is for root only")
+    entries = raw.decode(errors="replace").split("\0")
+    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+
+
+def _effective(record: Record) -> Mapping[str, str] | Unknown:
+    log = record.sections.get("log", b"").decode(errors="replace")
+    return server_log.effective(log) or Unknown("its log may not be read, or is gone")
+
+
+def _sudo(word: str) -> Sudo:
+    return cast(Sudo, word) if word in get_args(Sudo) else "unasked"

@@ -1,0 +1,100 @@
+"""Connect, run the joined script, ask the API: everything that is known about a node, as Facts."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+
+from fleetctl import backends
+from fleetctl.errors import FleetError
+from fleetctl.links import Limits, Link
+from fleetctl.links.exchange import Output, collect
+from fleetctl.model import address
+from fleetctl.model.facts import Api, Facts, File, Unknown
+from fleetctl.model.fleet import Node
+from fleetctl.ollama.api import Client, NoAnswer
+from fleetctl.playbook import Entry
+from fleetctl.shell import Garbled, Part, Record, parse, script, survey
+
+_DEFAULT = "127.0.0.1:11434"
+
+
+def questions(playbook: Iterable[Entry]) -> list[Part]:
+    """All that a node is asked, in one script."""
+    return [
+        *survey.PARTS,
+        *backends.parts(),
+        *(part for entry in playbook for part in entry.parts()),
+    ]
+
+
+def gather(link: Link, node: Node, parts: list[Part], limits: Limits) -> Facts:
+    """The API is asked while the script runs."""
+    nonce = secrets.token_hex(16)
+    shell = link.shell()
+    shell.send(script(parts, nonce).encode())
+    shell.end_input()
+    wanted = node.environment.get("OLLAMA_HOST", _DEFAULT)
+    api = _ask(link, wanted, limits.seconds)
+    records = _records(collect(shell, limits), nonce)
+    services = backends.read(records)
+    if isinstance(api, Unknown):
+        running = (service.listens for service in services if service.active)
+        elsewhere = next((each for each in running if each and each != wanted), None)
+        api = _ask(link, elsewhere, limits.seconds) if elsewhere else api
+    return Facts(
+        host=survey.host(records),
+        services=services,
+        servers=tuple(survey.servers(records["servers"])) if "servers" in records else (),
+        listeners=tuple(survey.listeners(records["listeners"])) if "listeners" in records else (),
+        api=api,
+        files=dict(_files(records)),
+        guards=dict(_guards(records)),
+    )
+
+
+def _ask(link: Link, listens: str, timeout: float) -> Api | Unknown:
+    try:
+        host, port = address.split_host_port(address.listen_address(listens))
+        client = Client(link, _reachable(host), port or address.OLLAMA_PORT, timeout)
+    except (NoAnswer, ValueError) as error:
+        return Unknown(str(error))
+    try:
+        return client.facts()
+    except NoAnswer as error:
+        return Unknown(str(error))
+    finally:
+        client.close()
+
+
+def _reachable(host: str) -> str:
+    """Where the node itself reaches a server that listens there."""
+    return "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104
+
+
+def _records(output: Output, nonce: str) -> dict[str, Record]:
+    try:
+        return parse(output.output, output.errors, nonce)
+    except Garbled as error:
+        said = output.output or output.errors
+        last = [line for line in said.decode(errors="replace").splitlines() if line.strip()][-1:]
+        heard = f"; it said: {last[0]}" if last else ""
+        raise FleetError(
+            f"its shell did not run the script ({error}){heard}",
+            hint="can this user run commands over SSH there? try: ssh … /bin/sh -c true",
+        ) from None
+
+
+def _files(records: Mapping[str, Record]) -> Iterator[tuple[str, File]]:
+    for key, record in records.items():
+        if key.startswith("file "):
+            mode = record.sections.get("mode", b"").decode(errors="replace")
+            yield key.removeprefix("file "), File.listed(record.sections.get("content", b""), mode)
+
+
+def _guards(records: Mapping[str, Record]) -> Iterator[tuple[str, bool | Unknown]]:
+    for key, record in records.items():
+        if key.startswith("guard "):
+            found = record.status < 126
+            why = Unknown(record.complaint or f"its guard ended with {record.status}")
+            yield key.removeprefix("guard "), record.status == 0 if found else why

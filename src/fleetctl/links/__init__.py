@@ -1,0 +1,22 @@
+"""Connections to nodes: over SSH, or to this machine itself, with the same methods."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from fleetctl.links.exchange import Limits, Output, Process
+from fleetctl.links.streams import Stream
+
+__all__ = ["Limits", "Link", "Output", "Process", "Stream"]
+
+
+class Link(Protocol):
+    """One open connection to one node."""
+
+    def shell(self) -> Process:
+        """A new `/bin/sh -s` on the node."""
+
+    def tcp(self, host: str, port: int, timeout: float) -> Stream:
+        """A connection from the node to an address that it can reach."""
+
+    def close(self) -> None: ...

@@ -1,0 +1,81 @@
+"""Private keys to log in with, each parsed once a run."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import paramiko
+
+_USUAL = ("id_ed25519", "id_ecdsa", "id_rsa")
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What to offer to a server, and how to speak of it when it was not enough."""
+
+    arguments: dict[str, Any]
+    tried: list[str]
+    unusable: list[str] = field(default_factory=list)
+
+
+class Keyring:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._parsed: dict[Path, paramiko.PKey | str] = {}
+
+    def login(self, files: list[str]) -> Login:
+        """Keys that were named are the only ones offered: a full agent would use up the tries."""
+        if not files:
+            return Login({"allow_agent": True, "look_for_keys": True}, _usual_keys())
+        keys: list[paramiko.PKey] = []
+        tried, unusable = [], []
+        for name in files:
+            key = self._key(Path(name).expanduser())
+            if isinstance(key, str):
+                unusable.append(f"{name} ({key})")
+            else:
+                keys.append(key)
+                tried.append(name)
+        offered = {"pkey": keys[0]} if keys else {}
+        others = [str(Path(name).expanduser()) for name in tried[1:]]
+        arguments = {
+            **offered,
+            "key_filename": others,
+            "allow_agent": False,
+            "look_for_keys": False,
+        }
+        return Login(arguments, tried, unusable)
+
+    def _key(self, file: Path) -> paramiko.PKey | str:
+        """The key, or why there is none."""
+        with self._lock:
+            if file not in self._parsed:
+                self._parsed[file] = _parse(file)
+            return self._parsed[file]
+
+
+def _parse(file: Path) -> paramiko.PKey | str:
+    try:
+        return paramiko.PKey.from_path(file)
+    except paramiko.PasswordRequiredException:
+        return _from_agent(file) or f"needs its passphrase: ssh-add {file}"
+    except OSError as error:
+        return str(error.strerror).lower()
+    except (paramiko.SSHException, ValueError, TypeError):
+        return _from_agent(file) or "is not a private key, or needs a passphrase"
+
+
+def _from_agent(file: Path) -> paramiko.PKey | None:
+    """The same key in the SSH agent, which has its passphrase."""
+    try:
+        public = file.with_name(f"{file.name}.pub").read_text().split()[1]
+    except (OSError, IndexError, UnicodeDecodeError):
+        return None
+    return next((key for key in paramiko.Agent().get_keys() if key.get_base64() == public), None)
+
+
+def _usual_keys() -> list[str]:
+    return ["the SSH agent's", *(f"~/.ssh/{name}" for name in _USUAL)]

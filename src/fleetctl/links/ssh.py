@@ -1,0 +1,80 @@
+"""An open SSH connection: shells and TCP streams over it."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+
+import fabric
+import paramiko
+
+from fleetctl.links.streams import Stream
+from fleetctl.shell import COMMAND
+
+_SIZE = 2**16
+
+
+class SshLink:
+    def __init__(self, connection: fabric.Connection) -> None:
+        self._connection = connection
+
+    def shell(self) -> SshProcess:
+        channel = self._transport.open_session()
+        channel.exec_command(COMMAND)
+        return SshProcess(channel)
+
+    def tcp(self, host: str, port: int, timeout: float) -> Stream:
+        channel = self._transport.open_channel(
+            "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
+        )
+        channel.settimeout(timeout)
+        return channel
+
+    def close(self) -> None:
+        self._connection.close()
+
+    @property
+    def _transport(self) -> paramiko.Transport:
+        transport = self._connection.transport
+        assert isinstance(transport, paramiko.Transport)
+        return transport
+
+
+class SshProcess:
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+        self._ready = select.poll()
+        self._ready.register(channel.fileno(), select.POLLIN)
+
+    def send(self, data: bytes) -> None:
+        with contextlib.suppress(OSError):  # it has ended; its output says why
+            self._channel.sendall(data)
+
+    def end_input(self) -> None:
+        with contextlib.suppress(OSError):
+            self._channel.shutdown_write()
+
+    def receive(self, seconds: float) -> tuple[bytes, bytes] | None:
+        if not self._waiting and not self._ended:
+            self._ready.poll(seconds * 1000)
+        if not self._waiting and self._ended:
+            return None
+        channel = self._channel
+        output = channel.recv(_SIZE) if channel.recv_ready() else b""
+        errors = channel.recv_stderr(_SIZE) if channel.recv_stderr_ready() else b""
+        return output, errors
+
+    @property
+    def _waiting(self) -> bool:
+        return self._channel.recv_ready() or self._channel.recv_stderr_ready()
+
+    @property
+    def _ended(self) -> bool:
+        finished = self._channel.eof_received and self._channel.exit_status_ready()
+        return bool(self._channel.closed or finished)
+
+    def status(self) -> int:
+        return self._channel.recv_exit_status() if self._channel.exit_status_ready() else -1
+
+    def close(self) -> None:
+        self._channel.close()

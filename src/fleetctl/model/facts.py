@@ -1,0 +1,148 @@
+"""What a node is: everything that was seen on it in one look, and what could not be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Sudo = Literal["root", "free", "refused", "absent", "unasked"]
+"""Root already; sudo without a password; not without one, or not at all; no sudo; not needed."""
+
+UNREADABLE = b"@unreadable\n"
+"""What a script says in place of a file that it may not read."""
+
+Scope = Literal["system", "user"]
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Not known, because. Never to be taken for "fine"."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The machine itself."""
+
+    system: str
+    """Linux or Darwin, as uname has it."""
+    release: str
+    machine: str
+    distribution: str
+    name: str
+    user: str
+    uid: int
+    home: str
+    traits: frozenset[str]
+    """nixos, container, wsl: what makes a machine special to us."""
+    programs: tuple[str, ...]
+    """Ollama's executables, by path."""
+    addresses: tuple[str, ...] | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file on a node; `content` is None where there is none."""
+
+    content: str | Unknown | None
+    mode: str = ""
+    """As `ls -l` shows it, kind of file included."""
+    owner: int | None = None
+
+    @classmethod
+    def listed(cls, content: bytes, line: str) -> File:
+        """From what was read, and the line of `ls -ldn`; no line, no file."""
+        words = line.split()
+        if len(words) < 3:
+            return cls(None)
+        unreadable = content == UNREADABLE
+        text = Unknown("it may not be read") if unreadable else content.decode(errors="replace")
+        return cls(text, words[0], int(words[2]) if words[2].isdecimal() else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that gives variables to the server when it starts next."""
+
+    path: str
+    values: Mapping[str, str]
+    ours: bool = False
+    wins: bool = False
+    """Whether it would win over our own file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One way in which Ollama is, or could be, run on a node."""
+
+    backend: str
+    scope: Scope
+    loaded: bool
+    """Whether the supervisor knows it."""
+    masked: bool = False
+    enabled: bool = False
+    active: bool = False
+    pid: int | None = None
+    run: str = ""
+    """Changes with every start."""
+    restarts: int = 0
+    reload_pending: bool = False
+    definition: str = ""
+    """The file that defines it."""
+    owner: str = ""
+    """The user that the server runs as."""
+    sources: tuple[Source, ...] = ()
+    """What the next start will get, in order: the last one that sets a variable wins."""
+    running: Mapping[str, str] | Unknown = Unknown("it does not run")
+    """The environment of the running process."""
+    effective: Mapping[str, str] | Unknown = Unknown("it does not run")
+    """What Ollama itself says that it uses."""
+
+    @property
+    def listens(self) -> str | None:
+        """The address that the running server was told to listen on."""
+        for known in (self.effective, self.running):
+            if isinstance(known, Mapping) and known.get("OLLAMA_HOST"):
+                return known["OLLAMA_HOST"]
+        return None
+
+    sudo: Sudo = "unasked"
+    files: Mapping[str, File] = field(default_factory=dict)
+    """Its own files and ours, by path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A process that serves Ollama, whoever started it."""
+
+    pid: int
+    uid: int
+    unit: str
+    """What supervises it, as far as the system says so."""
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """What Ollama says over HTTP."""
+
+    port: int
+    version: str
+    models: Mapping[str, str]
+    """Digest by name."""
+    loaded: tuple[str, ...]
+    cloud_disabled: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    host: Host
+    services: tuple[Service, ...]
+    servers: tuple[Server, ...]
+    listeners: tuple[tuple[str, int], ...] | Unknown
+    api: Api | Unknown
+    files: Mapping[str, File] = field(default_factory=dict)
+    guards: Mapping[str, bool | Unknown] = field(default_factory=dict)
+    """Whether what a command step brings about is there already, by the step's name."""

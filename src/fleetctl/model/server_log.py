@@ -1,0 +1,31 @@
+"""What Ollama writes into its log about itself; the same text on every system."""
+
+from __future__ import annotations
+
+import json
+import re
+
+_CONFIG = re.compile(r'msg="server config" env=("map\[(?:[^"\\]|\\.)*\]"|map\[[^ ]*\])')
+_KEY = re.compile(r"(?:^|(?<= ))([A-Z][A-Z0-9_]*|https?_proxy|no_proxy):")
+
+
+def effective(log: str) -> dict[str, str] | None:
+    """The values that the server uses, by the last `server config` line; None without one."""
+    lines = _CONFIG.findall(log)
+    if not lines:
+        return None
+    text = lines[-1]
+    if text.startswith('"'):
+        try:
+            text = json.loads(text, strict=False)
+        except ValueError:
+            return None
+    inner = text.removeprefix("map[").removesuffix("]")
+    keys = list(_KEY.finditer(inner))
+    ends = [key.start() for key in keys[1:]] + [len(inner)]
+    return {key[1]: inner[key.end() : end].strip() for key, end in zip(keys, ends, strict=True)}
+
+
+def computes_on(log: str) -> list[str]:
+    """The libraries of the devices that it found, such as CUDA, Metal or cpu."""
+    return re.findall(r'msg="inference compute".*? library=(\S+)', log)

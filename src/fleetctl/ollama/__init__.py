@@ -1,0 +1,1 @@
+"""Ollama's HTTP API, over whatever stream a link gives."""

@@ -1,0 +1,38 @@
+"""plan(desired, facts): what differs on a node. Pure: it could not write if it wanted to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from fleetctl import backends
+from fleetctl.audit import exposure
+from fleetctl.model.facts import Facts
+from fleetctl.model.fleet import Fleet, Node
+from fleetctl.model.plan import Change, Finding, NodePlan
+from fleetctl.playbook import Entry
+from fleetctl.render import Templates
+from fleetctl.steps import Subject
+
+
+def plan(
+    fleet: Fleet,
+    node: Node,
+    facts: Facts,
+    playbook: Iterable[Entry],
+    templates: Templates,
+    only: Collection[str] = (),
+) -> NodePlan:
+    """`only` names the kinds of step to look at; none means all."""
+    subject = Subject(fleet, node, facts, backends.service_of(node, facts), templates)
+    changes: list[tuple[str, Change]] = []
+    findings: list[Finding] = []
+    for entry in playbook:
+        if (only and entry.step.kind not in only) or not entry.applies(subject):
+            continue
+        for each in entry.step.plan(entry.name, subject):
+            if isinstance(each, Finding):
+                findings.append(each)
+            else:
+                changes.append((entry.step.kind, each))
+    findings += exposure.findings(node, facts)
+    return NodePlan(node.name, tuple(changes), tuple(dict.fromkeys(findings)))

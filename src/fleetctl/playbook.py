@@ -1,0 +1,120 @@
+"""Playbooks: YAML files that list the steps. The built-in ones are all that fleetctl does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+from jinja2.sandbox import SandboxedEnvironment
+from pydantic import ValidationError
+
+from fleetctl import packaged
+from fleetctl.errors import Exit, FleetError
+from fleetctl.inventory import document, messages
+from fleetctl.inventory.document import Value
+from fleetctl.inventory.problems import InvalidFile, Problem, did_you_mean
+from fleetctl.shell import Part
+from fleetctl.steps import Step, Subject
+from fleetctl.steps.command import CommandStep
+from fleetctl.steps.file import FileStep
+from fleetctl.steps.ollama_env import OllamaEnv
+from fleetctl.steps.ollama_models import OllamaModels
+from fleetctl.steps.ollama_service import OllamaService
+from fleetctl.steps.wait_http import WaitHttp
+
+KINDS = {
+    kind.kind: kind
+    for kind in (OllamaEnv, OllamaService, WaitHttp, OllamaModels, FileStep, CommandStep)
+}
+_SYSTEMS = {"linux": "Linux", "macos": "Darwin"}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A step in a playbook, and when it applies."""
+
+    name: str
+    step: Step
+    system: str | None = None
+    when: str | None = None
+
+    def parts(self) -> list[Part]:
+        return [Part(part.key, part.commands, self.system) for part in self.step.probe(self.name)]
+
+    def applies(self, subject: Subject) -> bool:
+        if self.system is not None and self.system != subject.facts.host.system:
+            return False
+        if self.when is None:
+            return True
+        values = {"node": subject.node, "fleet": subject.fleet, "facts": subject.facts}
+        environment = SandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=True)
+        try:
+            expression = environment.compile_expression(self.when, undefined_to_none=False)
+            return bool(expression(**values))
+        except jinja2.TemplateError as error:
+            what = f"`when` of the step {self.name!r} cannot be worked out: {error}"
+            raise FleetError(what, exit_code=Exit.USAGE) from None
+
+
+def read_playbook(name: str, project: Path) -> list[Entry]:
+    """The project's own playbook of that name, or the one that comes with fleetctl."""
+    return list(_entries(f"{name}.yaml", project, ()))
+
+
+def _entries(name: str, project: Path, above: tuple[str, ...]) -> Iterator[Entry]:
+    own = project / "playbooks" / name
+    file = own if own.is_file() else packaged.folder("playbooks") / name
+    if name in above or not file.is_file():
+        what = "imports itself" if name in above else "is not there"
+        raise FleetError(f"the playbook {name} {what}", exit_code=Exit.USAGE)
+    data = file.read_bytes()
+    try:
+        read = document.read(data)
+    except document.Unreadable as error:
+        raise InvalidFile(str(file), [error.problem]) from None
+    root = read.value if isinstance(read.value, dict) else {}
+    steps = root.get("steps")
+    if read.problems or set(root) != {"steps"} or not isinstance(steps, list):
+        problems = read.problems or [Problem((), "has no list of 'steps', or more than that")]
+        raise InvalidFile(str(file), document.located(problems, data))
+    problems = []
+    for at, value in enumerate(steps):
+        entry = _entry(value, at, problems)
+        if isinstance(entry, str):
+            yield from _entries(entry, project, (*above, name))
+        elif entry is not None:
+            yield entry
+    if problems:
+        raise InvalidFile(str(file), document.located(problems, data))
+
+
+def _entry(value: Value, at: int, problems: list[Problem]) -> Entry | str | None:
+    """A step, or the name of another playbook, or nothing and a problem."""
+    where = ("steps", at)
+    said = value if isinstance(value, dict) else {}
+    kinds = [key for key in said if key not in ("name", "os", "when")]
+    if len(kinds) != 1 or kinds[0] not in (*KINDS, "import"):
+        right = did_you_mean(kinds[0] if kinds else "", (*KINDS, "import"))
+        problems.append(Problem(where, "must have exactly one kind of step", right))
+        return None
+    kind, arguments = kinds[0], said[kinds[0]]
+    if kind == "import":
+        return str(arguments)
+    system = said.get("os")
+    if system is not None and system not in _SYSTEMS:
+        problems.append(Problem((*where, "os"), f"is {system!r}", "it must be linux or macos"))
+    try:
+        step = KINDS[kind].model_validate(arguments if arguments is not None else {})
+    except ValidationError as error:
+        for problem in messages.problems(error, arguments, KINDS[kind]):
+            problems.append(Problem((*where, kind, *problem.where), problem.what, problem.right))
+        return None
+    name, when = said.get("name"), said.get("when")
+    return Entry(
+        name=str(name) if name is not None else f"{kind} {at + 1}",
+        step=step,
+        system=_SYSTEMS.get(str(system)),
+        when=None if when is None else str(when).lower() if isinstance(when, bool) else str(when),
+    )

@@ -1,0 +1,110 @@
+"""Templates → text.
+
+Each interpolation is one whole value, and the type of the file says how it is written. What was
+rendered is parsed back, and every value that went in must be found in it unaltered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jinja2
+from jinja2.sandbox import SandboxedEnvironment
+
+from fleetctl import packaged
+from fleetctl.codecs import (
+    front_matter,
+    plist,
+    sh,
+    systemd_env_file,
+    systemd_unit,
+    yaml_flow,
+)
+from fleetctl.errors import Exit, FleetError
+
+_CODECS: Mapping[str, ModuleType] = {
+    ".conf": systemd_unit,
+    ".env": systemd_env_file,
+    ".md": front_matter,
+    ".plist": plist,
+    ".service": systemd_unit,
+    ".sh": sh,
+    ".yaml": yaml_flow,
+}
+
+
+class Word(str):
+    """The name of a variable or a key: written as it is, since no format quotes those."""
+
+    def __new__(cls, text: str) -> Word:
+        if not text.isidentifier() or not text.isascii():
+            raise ValueError(f"{text!r} is not a name")
+        return super().__new__(cls, text)
+
+
+class Templates:
+    """The project's own templates first, then those that come with fleetctl."""
+
+    def __init__(self, project: Path) -> None:
+        folders = [project / "templates", packaged.folder("templates")]
+        self._loader = jinja2.FileSystemLoader([str(folder) for folder in folders])
+
+    def render(self, name: str, values: Mapping[str, object]) -> str:
+        codec = _CODECS.get(Path(name).suffix)
+        written: list[object] = []
+
+        def finalize(value: object) -> str:
+            if isinstance(value, Word):
+                return str(value)
+            written.append(value)
+            return str(codec.encode(value)) if codec else str(value)
+
+        environment = SandboxedEnvironment(
+            loader=self._loader,
+            finalize=finalize,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            autoescape=False,
+        )
+        try:
+            text = environment.get_template(name).render(values)
+        except jinja2.TemplateError as error:
+            raise _broken(name, str(error)) from None
+        if codec and written:
+            _found(name, codec.decode(text), written)
+        return text
+
+
+def _found(name: str, parsed: object, written: Sequence[object]) -> None:
+    there = list(_leaves(parsed))
+    for value in written:
+        for leaf in _leaves(value):
+            if leaf not in there:
+                raise _broken(name, f"the value {leaf!r} is not what stands there afterwards")
+
+
+def _leaves(value: object) -> Iterator[Any]:
+    match value:
+        case Mapping():
+            for inner in value.values():
+                yield from _leaves(inner)
+        case str():
+            yield value
+        case Sequence():
+            for inner in value:
+                yield from _leaves(inner)
+        case _:
+            yield value
+
+
+def _broken(name: str, why: str) -> FleetError:
+    return FleetError(
+        f"the template {name}: {why}",
+        hint="each {{ … }} must be one whole value, with nothing around it but what the format has",
+        exit_code=Exit.USAGE,
+    )

@@ -1,0 +1,59 @@
+"""file: a file of the user's own on a node, from a template or as it stands in the playbook."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from fleetctl.model.facts import File
+from fleetctl.model.plan import Change, Finding
+from fleetctl.shell import Part, quote
+from fleetctl.steps import Subject
+from fleetctl.steps.arguments import Arguments
+from fleetctl.steps.differences import difference
+
+_READ = """
+section mode; ls -ldn {path} 2>/dev/null
+section content; [ ! -e {path} ] || head -c 1048576 {path} 2>/dev/null || echo @unreadable
+"""
+
+
+def _path(text: str) -> str:
+    if not text.startswith(("/", "~/")) or not text.isprintable() or "/../" in f"{text}/":
+        raise ValueError("must be an absolute path, or start with ~/")
+    return text
+
+
+class FileStep(Arguments):
+    kind: ClassVar[str] = "file"
+
+    path: Annotated[str, AfterValidator(_path)]
+    template: str | None = None
+    content: str | None = None
+    mode: Annotated[str, Field(pattern=r"^0[0-7]{3}$")] = "0644"
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if (self.template is None) == (self.content is None):
+            raise ValueError("needs either `template` or `content`")
+        return self
+
+    def probe(self, name: str) -> list[Part]:
+        return [Part(f"file {self.path}", _READ.format(path=in_shell(self.path)))]
+
+    def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
+        after = self.content
+        if self.template is not None:
+            values = {"node": subject.node, "fleet": subject.fleet}
+            after = subject.templates.render(self.template, values)
+        file = subject.facts.files.get(self.path, File(None))
+        yield from difference(self.path, file, after or "", int(self.mode, 8))
+
+
+def in_shell(path: str) -> str:
+    """A path as a word of a script; `~` is the user's home."""
+    home, rest = re.match(r"(~?)(.*)", path, re.DOTALL).groups()  # type: ignore[union-attr]
+    return f'"$HOME"{quote(rest)}' if home else quote(rest)

@@ -1,0 +1,84 @@
+"""ollama_env: the variables that a node's Ollama should run with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from fleetctl import backends
+from fleetctl.codecs import systemd_env_file
+from fleetctl.model import variables
+from fleetctl.model.facts import File, Service
+from fleetctl.model.plan import Change, Finding, Level
+from fleetctl.render import Word
+from fleetctl.steps import Subject
+from fleetctl.steps.arguments import Arguments
+from fleetctl.steps.differences import difference
+
+
+class OllamaEnv(Arguments):
+    kind: ClassVar[str] = "ollama_env"
+
+    def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
+        service, node = subject.service, subject.node
+        if isinstance(service, Finding):
+            return
+        values = {
+            "scope": service.scope,
+            "environment": [
+                {"name": Word(variable), "value": value}
+                for variable, value in node.environment.items()
+            ],
+        }
+        for template, path in backends.files(service).items():
+            after = subject.templates.render(template, values)
+            file = service.files.get(path.replace("~", subject.facts.host.home, 1), File(None))
+            details: tuple[str, ...] = ()
+            if template.endswith(".env"):
+                before = file.content if isinstance(file.content, str) else ""
+                written = systemd_env_file.decode(before)
+                details = tuple(_details(node.environment, written, service))
+            yield from difference(path, file, after, details=details)
+        yield from _rivals(node.environment, service)
+
+
+def _details(
+    wanted: Mapping[str, str], written: Mapping[str, str], service: Service
+) -> Iterator[str]:
+    """One line a variable whose value in our file changes."""
+    for variable, value in wanted.items():
+        if written.get(variable) == value:
+            continue
+        seen = seen_value(service, variable)
+        if seen is not None and variables.agrees(variable, value, seen):
+            yield f"{variable}={value} (holds already)"
+        else:
+            before = variables.in_words(variable, written.get(variable, seen or ""))
+            yield f"{variable} {before} → {variables.in_words(variable, value)}"
+    for variable in written:
+        if variable not in wanted:
+            yield f"{variable} {written[variable]} → not set by fleetctl"
+
+
+def seen_value(service: Service, variable: str) -> str | None:
+    """What the running server uses, as far as it is known."""
+    for known in (service.effective, service.running):
+        if isinstance(known, Mapping) and variable in known:
+            return known[variable]
+    return None
+
+
+def _rivals(wanted: Mapping[str, str], service: Service) -> Iterator[Finding]:
+    """Other files that set the same variables: those that lose to ours, and those that win."""
+    for source in service.sources:
+        if source.ours:
+            continue
+        for variable, value in source.values.items():
+            if variable not in wanted or variables.agrees(variable, wanted[variable], value):
+                continue
+            text = f"{source.path} sets {variable}={value}"
+            if source.wins:
+                fix = f"take {variable} out of that file"
+                yield Finding(Level.OBSTACLE, f"{text}, and wins over fleetctl's file", fix)
+            else:
+                yield Finding(Level.NOTE, f"{text} too; fleetctl's file wins")

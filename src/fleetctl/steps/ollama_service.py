@@ -1,0 +1,88 @@
+"""ollama_service: Ollama runs, starts at boot, and runs with what is desired now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from fleetctl.model import variables
+from fleetctl.model.facts import Facts, Service, Unknown
+from fleetctl.model.plan import Change, Enable, Finding, Level, Reload, Restart
+from fleetctl.steps import Subject
+from fleetctl.steps.arguments import Arguments
+from fleetctl.steps.ollama_env import seen_value
+
+
+class OllamaService(Arguments):
+    kind: ClassVar[str] = "ollama_service"
+
+    def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
+        service, wanted = subject.service, subject.node.environment
+        if isinstance(service, Finding):
+            yield service
+            return
+        if service.masked:
+            fix = "unmask it, if that was not on purpose"
+            yield Finding(Level.OBSTACLE, "the service of Ollama is masked", fix)
+            return
+        yield from _others(service, subject.facts)
+        if not service.enabled:
+            yield Enable(service.scope)
+        if service.reload_pending:
+            yield Reload(service.scope)
+        if not service.active:
+            yield Restart(service.scope, ("it does not run",), running=False)
+        elif stale := list(_stale(service, wanted)):
+            yield Restart(service.scope, tuple(stale))
+        if service.active:
+            yield from _unseen(service, wanted)
+
+
+def _stale(service: Service, wanted: Mapping[str, str]) -> Iterator[str]:
+    """Why the running server must be started again; derived from what it is, not what we did."""
+    for variable, value in wanted.items():
+        given = _given(service, variable)
+        seen = seen_value(service, variable)
+        if given is not None and variables.agrees(variable, value, given):
+            continue  # it has been told; whether it listens is another matter
+        if seen is not None and not variables.agrees(variable, value, seen):
+            yield f"it runs with {variable} {variables.in_words(variable, seen)}"
+        elif seen is None and isinstance(service.running, Mapping):
+            yield f"it runs without {variable}"
+    for source in service.sources:
+        if source.ours:
+            for variable in source.values:
+                if variable not in wanted and _given(service, variable) is not None:
+                    yield f"it still runs with {variable}"
+
+
+def _given(service: Service, variable: str) -> str | None:
+    return service.running.get(variable) if isinstance(service.running, Mapping) else None
+
+
+def _unseen(service: Service, wanted: Mapping[str, str]) -> Iterator[Finding]:
+    """What Ollama makes of its environment, and what of that cannot be known."""
+    if isinstance(service.effective, Unknown):
+        why = service.effective.why
+        if isinstance(service.running, Unknown):
+            text = f"what Ollama runs with is not known, because {service.running.why}"
+            yield Finding(Level.UNKNOWN, text, "let the user read it, or use -K for sudo")
+        else:
+            yield Finding(Level.UNKNOWN, f"what Ollama makes of its values is not known: {why}")
+        return
+    for variable, value in wanted.items():
+        given, seen = _given(service, variable), service.effective.get(variable)
+        told = given is not None and variables.agrees(variable, value, given)
+        if told and seen is not None and not variables.agrees(variable, value, seen):
+            text = f"Ollama was given {variable}={given} and uses {seen or '(nothing)'}"
+            yield Finding(Level.OBSTACLE, text, "this version of Ollama does not take the value")
+
+
+def _others(service: Service, facts: Facts) -> Iterator[Finding]:
+    """Servers that somebody else has started."""
+    for server in facts.servers:
+        if server.pid == service.pid or (service.pid and server.unit == "ollama.service"):
+            continue
+        text = f"another Ollama serves here: pid {server.pid} of user {server.uid}"
+        by = f", in {server.unit}" if server.unit else ""
+        yield Finding(Level.OBSTACLE, text + by, "stop one of the two")

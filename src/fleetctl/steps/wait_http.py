@@ -1,0 +1,20 @@
+"""wait_http: Ollama answers over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from fleetctl.model.facts import Unknown
+from fleetctl.model.plan import Change, Finding, Level
+from fleetctl.steps import Subject
+from fleetctl.steps.arguments import Arguments
+
+
+class WaitHttp(Arguments):
+    kind: ClassVar[str] = "wait_http"
+
+    def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
+        api, service = subject.facts.api, subject.service
+        if isinstance(api, Unknown) and not isinstance(service, Finding) and service.active:
+            yield Finding(Level.WARNING, f"Ollama runs, but {api.why}")

@@ -1,0 +1,136 @@
+"""Plans for people: one line a change, what nodes share said once, a diff for every file."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable, Iterator
+
+from fleetctl.errors import Exit
+from fleetctl.model.plan import Change, Finding, Level, Lost, NodePlan, Result, WriteFile
+from fleetctl.model.report import Report
+from fleetctl.ui.console import printable, styled
+
+_SHOWN = 3
+_WORDS = {
+    Level.NOTE: ("note", "faint"),
+    Level.UNKNOWN: ("not known", "warning"),
+    Level.WARNING: ("warning", "warning"),
+    Level.OBSTACLE: ("obstacle", "error"),
+    Level.EXPOSURE: ("exposed", "error"),
+}
+
+
+def lines(report: Report, *, diff: bool) -> Iterator[str]:
+    """Everything but the last line."""
+    yield from _folded((plan.node, line) for plan in report.plans for line in _changes(plan))
+    yield from _folded((plan.node, line) for plan in report.plans for line in _findings(plan))
+    if diff:
+        yield from _diffs(report.plans)
+    for result in report.results:
+        if isinstance(result, Lost):
+            word = styled("failed", "error", sys.stdout)
+            yield f"{result.node}: {word}: {printable(result.message)}"
+            if result.hint:
+                yield f"  {styled('hint', 'hint', sys.stdout)}: {printable(result.hint)}"
+
+
+def summary(report: Report, next_command: str) -> str:
+    """Counts, seconds, and what to do next."""
+    counts = {
+        "as desired": sum(result.exit_code == Exit.OK for result in report.results),
+        "differ": sum(result.exit_code == Exit.DIFFERS for result in report.results),
+        "refused": sum(result.exit_code == Exit.REFUSED for result in report.results),
+        "unreachable": sum(result.exit_code == Exit.UNREACHABLE for result in report.results),
+        "failed": sum(result.exit_code == Exit.FAILED for result in report.results),
+    }
+    said = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    nodes = f"{len(report.results)} node{'s' if len(report.results) != 1 else ''}"
+    after = f" Next: {next_command}" if report.exit_code == Exit.DIFFERS else ""
+    return f"{nodes}: {said or 'nothing to look at'} ({report.seconds:.1f} s).{after}"
+
+
+def document(report: Report) -> dict[str, object]:
+    """The same for programs."""
+    return {
+        "exit_code": int(report.exit_code),
+        "seconds": round(report.seconds, 3),
+        "nodes": {result.node: _result(result) for result in report.results},
+    }
+
+
+def _changes(plan: NodePlan) -> Iterator[str]:
+    for _, change in plan.changes:
+        details = change.details if isinstance(change, WriteFile) else ()
+        yield from details or (change.title,)
+
+
+def _findings(plan: NodePlan) -> Iterator[str]:
+    for finding in sorted(plan.findings, key=lambda each: -each.level):
+        word, style = _WORDS[finding.level]
+        fix = f" ({finding.fix})" if finding.fix else ""
+        yield f"{styled(word, style, sys.stdout)}: {printable(finding.text + fix)}"
+
+
+def _folded(said: Iterable[tuple[str, str]]) -> Iterator[str]:
+    nodes: dict[str, list[str]] = {}
+    for node, line in said:
+        nodes.setdefault(line, []).append(node)
+    for line, names in nodes.items():
+        yield f"{_names(names)}: {line}"
+
+
+def _names(names: list[str]) -> str:
+    more = len(names) - _SHOWN
+    shown = names if more <= 1 else [*names[:_SHOWN], f"+{more}"]
+    return ", ".join(shown)
+
+
+def _diffs(plans: list[NodePlan]) -> Iterator[str]:
+    nodes: dict[WriteFile, list[str]] = {}
+    for plan in plans:
+        for _, change in plan.changes:
+            if isinstance(change, WriteFile):
+                nodes.setdefault(change, []).append(plan.node)
+    for change, names in nodes.items():
+        yield ""
+        yield styled(f"{_names(names)}: {change.path}", "strong", sys.stdout)
+        yield from (f"  {_coloured(line)}" for line in diff_of(change))
+
+
+def diff_of(change: WriteFile) -> list[str]:
+    before, after = (change.before or "").splitlines(), change.after.splitlines()
+    return list(difflib.unified_diff(before, after, lineterm="", n=2))[2:]
+
+
+def _coloured(line: str) -> str:
+    style = {"+": "added", "-": "removed"}.get(line[:1], "faint")
+    return styled(printable(line), style, sys.stdout)
+
+
+def _result(result: Result) -> dict[str, object]:
+    if isinstance(result, Lost):
+        return {
+            "state": result.exit_code.name.lower(),
+            "message": result.message,
+            "hint": result.hint,
+            "exit_code": int(result.exit_code),
+        }
+    return {
+        "state": "ok" if result.exit_code == Exit.OK else result.exit_code.name.lower(),
+        "exit_code": int(result.exit_code),
+        "changes": [_change(kind, change) for kind, change in result.changes],
+        "findings": [_finding(finding) for finding in result.findings],
+    }
+
+
+def _change(kind: str, change: Change) -> dict[str, object]:
+    document: dict[str, object] = {"step": kind, "title": change.title}
+    if isinstance(change, WriteFile):
+        diff = diff_of(change)
+        document |= {"path": change.path, "details": list(change.details), "diff": diff}
+    return document
+
+
+def _finding(finding: Finding) -> dict[str, object]:
+    return {"level": finding.level.name.lower(), "text": finding.text, "fix": finding.fix}
