@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help setup demo test lint fuzz bench lock clean
+.PHONY: help setup demo test lint lab lab-down test-hosts fuzz bench lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -27,13 +27,35 @@ demo: $(READY)  ## the commands that work today, on an inventory of their own
 	  "inventory --graph"; do printf '\n$$ fleetctl %s\n' "$$run"; fleetctl $$run || exit; done
 
 test: $(READY)  ## all tests that need no root
-	$(BIN)/pytest -n 2 tests
+	$(BIN)/pytest -n 2 --ignore tests/hosts tests
 
 lint: $(READY)  ## ruff, mypy, shellcheck
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/shellcheck .ci/run
+
+# Real hosts need Linux and root. What is made once is kept outside the checkout.
+LAB_READY := .venv/ready-lab
+LAB := $(BIN)/python -m tests.lab
+NODES ?= 3
+KIND ?= installer
+
+lab: $(LAB_READY)  ## boot real nodes and print their inventory (NODES=3 KIND=installer)
+	@$(LAB) up --nodes $(NODES) --kind $(KIND)
+
+lab-down: $(LAB_READY)  ## stop and remove them
+	@$(LAB) down
+
+test-hosts: $(LAB_READY)  ## the tests that need real hosts
+	@$(LAB) prepare --wheels requirements-dev.txt
+	$(BIN)/pytest -n 2 tests/hosts
+	FLEETCTL_REAL_OLLAMA=$$($(LAB) ollama) FLEETCTL_ALL_SHELLS=1 \
+	  $(BIN)/pytest -n 2 tests/contract tests/test_codecs.py tests/test_shell.py
+
+$(LAB_READY): $(READY) requirements-lab.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-lab.txt
+	@touch $@
 
 fuzz: $(READY)  ## 100,000 mutated inventories and command lines; SEED=n replays
 	$(BIN)/python tests/fuzz.py --rounds 100000 $(if $(SEED),--seed $(SEED))
@@ -46,6 +68,8 @@ lock: $(READY)  ## renew requirements-dev.txt from requirements-dev.in and pypro
 	$(BIN)/pip install --quiet uv
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --quiet \
 	  --upgrade --output-file requirements-dev.txt pyproject.toml requirements-dev.in
+	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --quiet \
+	  --upgrade --constraint requirements-dev.txt --output-file requirements-lab.txt requirements-lab.in
 
 clean:  ## remove what make has made
 	rm -rf .venv .cache dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -59,6 +60,13 @@ class FleetctlIn:
 
 def clean_environment(home: Path) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+
+
+def needs_shell(name: str) -> None:
+    """Skips without that shell, unless all shells are required here."""
+    if shutil.which(name) is None:
+        assert not os.environ.get("FLEETCTL_ALL_SHELLS"), f"{name} is not installed"
+        pytest.skip(f"{name} is not installed")
 
 
 @pytest.fixture

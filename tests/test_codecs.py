@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import os
 import plistlib
-import shutil
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -30,6 +29,7 @@ from fleetctl.codecs import (
 )
 from fleetctl.codecs import dotenv as dotenv_codec
 from tests import values
+from tests.conftest import needs_shell
 
 COUNT = 10_000
 SHELLS = {
@@ -115,8 +115,7 @@ def sourced_by(shell: list[str], file: Path) -> dict[bytes, bytes]:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_shells_source_what_was_written(shell: str, tmp_path: Path) -> None:
-    if shutil.which(SHELLS[shell][0]) is None:
-        pytest.skip(f"{shell} is not installed")
+    needs_shell(SHELLS[shell][0])
     same_in_shells(shell, sh, "export {name}={value}\n", tmp_path)
 
 

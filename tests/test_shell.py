@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from fleetctl.shell import Garbled, Part, parse, quote, script
 from tests import values
+from tests.conftest import needs_shell
 
 NONCE = "0123456789abcdef"
 SHELLS = {
@@ -37,8 +37,7 @@ PARTS = [
 
 
 def run(shell: str, text: str, after: str = "") -> tuple[bytes, bytes]:
-    if shutil.which(SHELLS[shell][0]) is None:
-        pytest.skip(f"{shell} is not installed")
+    needs_shell(SHELLS[shell][0])
     done = subprocess.run(SHELLS[shell], input=(text + after).encode(), capture_output=True)
     return done.stdout, done.stderr
 

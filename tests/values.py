@@ -15,7 +15,7 @@ NASTY = [
     "key: value", "- item", "[list]", "{map}", "&anchor", "*alias", "|", ">", "@at", "~", "null",
     "NO", "yes", "true", "22:22", "1.10", "017", ".inf", "2026-01-01", "<<", "<b>&amp;</b>", "]]>",
     "é", "ß", "日本", "😀", "\u0085", "\u00a0", "\u2028", "\ufeff", "\u202e", "\x1b[31m", "\x07",
-    "\x7f", "\x01", "\x80", "\ufffe", "\uffff", "\0", "\ud800",
+    "\x7f", "\x01", "\x80", "\ufffe", "\uffff", "\U0001ffff", "\ufdd0", "\0", "\ud800",
 ]  # fmt: skip
 
 ALPHABET = [

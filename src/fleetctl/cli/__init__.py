@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from fleetctl import __version__
-from fleetctl.cli import check, completion, guard, inventory, project
+from fleetctl.cli import check, completion, guard, inventory, project, trust
 
 
 class _Commands(click.Group):
@@ -45,6 +45,7 @@ for _command in (
     inventory.validate,
     inventory.inventory,
     check.check,
+    trust.trust,
     inventory.schema,
     inventory.docs,
     completion.completion,

@@ -29,3 +29,11 @@ def refuse_nul_and_surrogates(value: str, form: str) -> None:
         raise Unrepresentable(value, form, "it holds a NUL byte")
     if any("\ud800" <= char <= "\udfff" for char in value):
         raise Unrepresentable(value, form, "it holds half of a surrogate pair")
+
+
+def refuse_what_systemd_refuses(value: str, form: str) -> None:
+    """systemd rejects a whole file for one of Unicode's noncharacters."""
+    refuse_nul_and_surrogates(value, form)
+    for char in value:
+        if ord(char) & 0xFFFE == 0xFFFE or "\ufdd0" <= char <= "\ufdef":
+            raise Unrepresentable(value, form, f"U+{ord(char):04X} is no character")

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 
-from fleetctl.codecs import refuse_nul_and_surrogates
+from fleetctl.codecs import refuse_what_systemd_refuses
 
 _SPECIAL = re.compile(r'([\\"$`])')
 _ASSIGNMENT = re.compile(r'^(\w+)="((?:[^"\\]|\\.)*)"$', re.ASCII | re.DOTALL | re.MULTILINE)
 
 
 def encode(value: str) -> str:
-    refuse_nul_and_surrogates(value, "a systemd environment file")
+    refuse_what_systemd_refuses(value, "a systemd environment file")
     return '"' + _SPECIAL.sub(r"\\\1", value) + '"'
 
 

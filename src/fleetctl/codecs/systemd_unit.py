@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from fleetctl.codecs import refuse_nul_and_surrogates
+from fleetctl.codecs import refuse_what_systemd_refuses
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "%": "%%", "\n": "\\n", "\t": "\\t"}
 _SPECIAL = re.compile(r'[\\"%\x01-\x1f\x7f]')
@@ -18,7 +18,7 @@ _ASSIGNMENT = re.compile(r'^Environment="(\w+)=((?:[^"\\]|\\.)*)"$', re.ASCII | 
 
 def encode(value: str) -> str:
     """The value between the quotes of `Environment="NAME=…"`."""
-    refuse_nul_and_surrogates(value, "a systemd unit")
+    refuse_what_systemd_refuses(value, "a systemd unit")
     return _SPECIAL.sub(lambda match: _escape(match[0]), value)
 
 

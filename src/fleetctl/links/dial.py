@@ -12,6 +12,7 @@ import random
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -28,6 +29,9 @@ from fleetctl.links.reasons import explained
 from fleetctl.links.ssh import SshLink
 from fleetctl.model import address
 from fleetctl.model.fleet import Ssh
+
+Check = Callable[[str, str, paramiko.PKey], None]
+"""Node, name and key; returns when the key is right."""
 
 _TRIES = 3
 _WEAK = {
@@ -52,12 +56,22 @@ class Dialler:
     def dial(self, node: str, ssh: Ssh) -> SshLink:
         return SshLink(self._open(node, ssh))
 
+    def host_key(self, node: str, ssh: Ssh) -> tuple[str, paramiko.PKey]:
+        """The key that a node shows, and its name in known_hosts; nobody logs in."""
+        try:
+            self._open(node, ssh, check=_look).close()
+        except _Seen as seen:
+            return seen.name, seen.key
+        raise FleetError(f"{ssh.host} showed no host key")
+
     def close(self) -> None:
         for jump in self._jumps.values():
             if jump.connection:
                 jump.connection.close()
 
-    def _open(self, node: str, ssh: Ssh, through: tuple[str, ...] = ()) -> fabric.Connection:
+    def _open(
+        self, node: str, ssh: Ssh, through: tuple[str, ...] = (), check: Check | None = None
+    ) -> fabric.Connection:
         # `gateway=False`: the jumps that Fabric makes by itself accept any host key.
         connection = fabric.Connection(
             ssh.host, ssh.user, ssh.port, config=self._config, gateway=False, forward_agent=False
@@ -71,7 +85,8 @@ class Dialler:
         files = [ssh.identity_file] if ssh.identity_file else said.get("identityfile", [])
         login = self._keyring.login(files)
         name = name_of(said.get("hostkeyalias", connection.host), connection.port)
-        connection.client.set_missing_host_key_policy(_Strict(self._host_keys, node, name))
+        check = check or self._host_keys.check
+        connection.client.set_missing_host_key_policy(_Strict(partial(check, node, name)))
         connection.connect_kwargs = {
             **login.arguments,
             "banner_timeout": self._timeout,
@@ -137,11 +152,23 @@ class _Shared:
 class _Strict(paramiko.MissingHostKeyPolicy):
     """Paramiko knows no host keys here, so that every key comes to this one place."""
 
-    def __init__(self, host_keys: HostKeys, node: str, name: str) -> None:
-        self._host_keys, self._node, self._name = host_keys, node, name
+    def __init__(self, check: Callable[[paramiko.PKey], None]) -> None:
+        self._check = check
 
     def missing_host_key(self, client: object, hostname: str, key: paramiko.PKey) -> None:
-        self._host_keys.check(self._node, self._name, key)
+        self._check(key)
+
+
+class _Seen(Exception):
+    """A host key, seen by somebody who only came to see it."""
+
+    def __init__(self, name: str, key: paramiko.PKey) -> None:
+        super().__init__(name)
+        self.name, self.key = name, key
+
+
+def _look(node: str, name: str, key: paramiko.PKey) -> None:
+    raise _Seen(name, key)
 
 
 def _transport(known: list[str], sock: Any, **options: Any) -> paramiko.Transport:

@@ -60,12 +60,12 @@ class Keyring:
 def _parse(file: Path) -> paramiko.PKey | str:
     try:
         return paramiko.PKey.from_path(file)
-    except paramiko.PasswordRequiredException:
+    except (paramiko.PasswordRequiredException, TypeError):
         return _from_agent(file) or f"needs its passphrase: ssh-add {file}"
     except OSError as error:
         return str(error.strerror).lower()
-    except (paramiko.SSHException, ValueError, TypeError):
-        return _from_agent(file) or "is not a private key, or needs a passphrase"
+    except (paramiko.SSHException, ValueError):
+        return "is not a private key"
 
 
 def _from_agent(file: Path) -> paramiko.PKey | None:

@@ -1,0 +1,73 @@
+"""Accepting host keys: trust."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from fleetctl.cli import options
+from fleetctl.cli.inventory import load_fleet
+from fleetctl.errors import Exit, FleetError
+from fleetctl.ui import console
+
+
+@click.command()
+@click.argument("node")
+@options.inventory_file
+@click.option("--fingerprint", metavar="SHA256:…", help="The fingerprint that the key must have.")
+@click.option("--replace", is_flag=True, help="Accept that the key has changed.")
+@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for the node.")
+@options.output
+def trust(
+    node: str,
+    file: Path | None,
+    fingerprint: str | None,
+    replace: bool,
+    timeout: float,
+    as_json: bool,
+) -> None:
+    """Accept the SSH host key of a node.
+
+    Compare the fingerprint with the one that the machine itself shows:
+    ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub
+    """
+    from fleetctl.inventory.select import select
+    from fleetctl.links import host_keys
+    from fleetctl.links.dial import Dialler
+    from fleetctl.run import host_keys_of
+
+    fleet, _ = load_fleet(file)
+    (chosen, *more) = select(fleet, node).nodes
+    if more or chosen.ssh is None or chosen.ssh.is_local:
+        raise FleetError(f"{node} is not one node with SSH", exit_code=Exit.USAGE)
+    keys = host_keys_of(fleet)
+    name, key = Dialler(keys, timeout).host_key(chosen.name, chosen.ssh)
+    shown = host_keys.fingerprint(key)
+    known = keys.known(name)
+    if known.get(key.get_name()) == key:
+        said = "known"
+    else:
+        if known and not replace:
+            keys.check(chosen.name, name, key)
+        if fingerprint is None and not _asked(name, shown):
+            hint = f"fleetctl trust {chosen.name} --fingerprint {shown}"
+            raise FleetError(f"{name} shows {shown}", hint=hint, exit_code=Exit.REFUSED)
+        said = "trusted"
+    if fingerprint is not None and fingerprint != shown:
+        raise FleetError(
+            f"{name} shows {shown}, not {fingerprint}",
+            hint="somebody may stand between you and it: look at the machine's own fingerprint",
+            exit_code=Exit.REFUSED,
+        )
+    if said == "trusted":
+        keys.trust(name, key)
+    if as_json:
+        console.document({"node": chosen.name, "name": name, "fingerprint": shown, "state": said})
+    else:
+        console.result(f"{chosen.name}: {said}: {shown}")
+
+
+def _asked(name: str, fingerprint: str) -> bool:
+    return sys.stdin.isatty() and options.ask_about_host_key(name, fingerprint)

@@ -1,0 +1,20 @@
+"""What the pytest fixtures of the real layer give, for the signatures of tests."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from testinfra.host import Host
+
+from tests.lab.node import Node
+from tests.lab.registry import Fault
+
+
+class Boot(Protocol):
+    """Boots a fresh node; `jump` is the node that the way to it leads through."""
+
+    def __call__(self, kinds: str, jump: Node | None = None) -> Node: ...
+
+
+Shared = Callable[[str], Node]
+Observe = Callable[[Node], Host]
+SetFault = Callable[[Fault | None], None]

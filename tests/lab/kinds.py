@@ -1,0 +1,181 @@
+"""The kinds of node, as data: what is done to the base before it boots.
+
+A kind is asked for by name, and names can be joined: `installer+zsh+sudo-password`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+
+from tests.lab.base import USER
+from tests.lab.command import LabError
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    about: str
+    files: Mapping[str, str] = field(default_factory=dict)  # those in a home belong to the user
+    setup: str = ""  # shell commands, run as root in the node's files before it boots
+    ollama: str = ""  # where the server's binary lies; empty: nowhere
+    ipv4: bool = True
+    sees_controller: bool = True
+    host_key: str = ""
+    controller: bool = False  # has Python, the checkout and the wheel house
+
+    def __add__(self, other: "Kind") -> "Kind":
+        return Kind(
+            about=f"{self.about}; {other.about}",
+            files={**self.files, **other.files},
+            setup=f"{self.setup}\n{other.setup}",
+            ollama=other.ollama or self.ollama,
+            ipv4=self.ipv4 and other.ipv4,
+            sees_controller=self.sees_controller and other.sees_controller,
+            host_key=other.host_key or self.host_key,
+            controller=self.controller or other.controller,
+        )
+
+
+def kind_named(names: str) -> Kind:
+    if unknown := set(names.split("+")) - set(KINDS):
+        raise LabError(f"no kind of node is called {unknown}; there are: {', '.join(KINDS)}")
+    return reduce(Kind.__add__, (KINDS[name] for name in ("sudo-free", *names.split("+"))))
+
+
+def unit(binary: str) -> str:
+    """The unit as Ollama's installer writes it."""
+    return f"""\
+[Unit]
+Description=Ollama Service
+After=network-online.target
+
+[Service]
+ExecStart={binary} serve
+User=ollama
+Group=ollama
+Restart=always
+RestartSec=3
+Environment="PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+[Install]
+WantedBy=default.target
+"""
+
+
+USER_UNIT = """\
+[Unit]
+Description=Ollama Service
+
+[Service]
+ExecStart=%h/.local/bin/ollama serve
+Restart=always
+RestartSec=3
+
+[Install]
+WantedBy=default.target
+"""
+
+DROP_INS = "/etc/systemd/system/ollama.service.d"
+
+NOISE = r"""
+echo "Welcome to the machine room."
+printf '\033[2J\033[1;31mred\033[0m\007\r\n'
+echo "and on stderr" >&2
+"""
+
+
+def rc_files(text: str) -> dict[str, str]:
+    names = (".bashrc", ".profile", ".zshenv", ".zshrc", ".tcshrc", ".config/fish/config.fish")
+    # csh cannot redirect stderr this way; the rest of the noise is the same in every shell.
+    return {
+        f"/home/{USER}/{name}": text.replace(" >&2", "") if name == ".tcshrc" else text
+        for name in names
+    }
+
+
+def login_shell(path: str) -> Kind:
+    return Kind(f"login shell {path}", setup=f"usermod --shell {path} {USER}")
+
+
+def sudo_rule(about: str, rule: str) -> Kind:
+    return Kind(about, files={"/etc/sudoers.d/lab": f"{rule}\n"})
+
+
+KINDS: Mapping[str, Kind] = {
+    "bare": Kind("no Ollama"),
+    "installer": Kind(
+        "Ollama as its installer leaves it: system unit, loopback only",
+        files={"/etc/systemd/system/ollama.service": unit("/usr/local/bin/ollama")},
+        setup=f"""
+            useradd -r -s /bin/false -U -m -d /usr/share/ollama ollama
+            usermod -a -G video ollama
+            usermod -a -G ollama {USER}
+            systemctl -q enable ollama""",
+        ollama="/usr/local/bin/ollama",
+    ),
+    "packaged": Kind(
+        "Ollama as a distribution packages it: unit under /usr/lib",
+        files={"/usr/lib/systemd/system/ollama.service": unit("/usr/bin/ollama")},
+        setup="""
+            useradd -r -s /usr/sbin/nologin -U -m -d /var/lib/ollama ollama
+            systemctl -q enable ollama""",
+        ollama="/usr/bin/ollama",
+    ),
+    "user": Kind(
+        "Ollama as a service of the user, who lingers",
+        files={f"/home/{USER}/.config/systemd/user/ollama.service": USER_UNIT},
+        setup=f"""
+            wants=/home/{USER}/.config/systemd/user/default.target.wants
+            install -d -o {USER} -g {USER} $wants
+            ln -s ../ollama.service $wants/
+            install -D /dev/null /var/lib/systemd/linger/{USER}""",
+        ollama=f"/home/{USER}/.local/bin/ollama",
+    ),
+    "foreign-dropin": Kind(
+        "settings that `systemctl edit` has left",
+        files={
+            f"{DROP_INS}/override.conf": (
+                '[Service]\nEnvironment="OLLAMA_HOST=0.0.0.0:11434"\n'
+                'Environment="OLLAMA_KEEP_ALIVE=10m"\n'
+            )
+        },
+    ),
+    "foreign-envfile": Kind(
+        "settings in an environment file that is not ours",
+        files={
+            f"{DROP_INS}/10-site.conf": "[Service]\nEnvironmentFile=/etc/default/ollama\n",
+            "/etc/default/ollama": "OLLAMA_HOST=0.0.0.0:11434\nOLLAMA_NUM_PARALLEL=2\n",
+        },
+    ),
+    "bash": login_shell("/bin/bash"),
+    "zsh": login_shell("/bin/zsh"),
+    "fish": login_shell("/usr/bin/fish"),
+    "csh": login_shell("/bin/csh"),
+    "noisy": Kind("rc files that print text and escape codes", files=rc_files(NOISE)),
+    "rc-exits": Kind("rc files that print and then exit 0", files=rc_files(NOISE + "exit 0\n")),
+    "sudo-free": sudo_rule("sudo without a password", f"{USER} ALL=(ALL) NOPASSWD: ALL"),
+    "sudo-password": sudo_rule("sudo asks for the password", f"{USER} ALL=(ALL) ALL"),
+    "sudo-limited": sudo_rule(
+        "sudo allows one restart and nothing else",
+        f"{USER} ALL=(root) NOPASSWD: /usr/bin/systemctl restart ollama.service",
+    ),
+    "sudo-denied": sudo_rule("sudo is there, not for this user", "# nobody"),
+    "sudo-absent": Kind("no sudo at all", setup="rm /usr/bin/sudo /etc/sudoers.d/lab"),
+    "jump": Kind("a host to jump through: an ssh server and nothing else"),
+    "behind-jump": Kind("cannot be reached from the controller itself", sees_controller=False),
+    "ipv6-only": Kind("has no IPv4 address", ipv4=False),
+    "weak-ssh": Kind(
+        "speaks only algorithms that today's clients refuse",
+        files={
+            "/etc/ssh/sshd_config.d/weak.conf": (
+                "KexAlgorithms diffie-hellman-group14-sha1\nHostKeyAlgorithms ssh-rsa\n"
+                "Ciphers aes128-cbc\nMACs hmac-sha1\n"
+            )
+        },
+        host_key="rsa",
+    ),
+    "controller": Kind(
+        "a controller: Python, user services, the checkout and a wheel house",
+        setup=f"install -D /dev/null /var/lib/systemd/linger/{USER}",
+        controller=True,
+    ),
+}

@@ -1,0 +1,209 @@
+"""Connections as users meet them: keys, host keys, ssh_config, jumps, and what goes wrong."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fleetctl.errors import Exit, FleetError
+from fleetctl.links import Limits
+from fleetctl.links.dial import Dialler
+from fleetctl.links.exchange import collect
+from fleetctl.links.host_keys import HostKeys
+from fleetctl.links.local import LocalLink
+from fleetctl.links.ssh import SshLink
+from fleetctl.model.fleet import Ssh
+from fleetctl.sim.machine import Machine
+from tests.fleet_fixtures import Project, simulated_project
+
+
+@pytest.fixture(scope="module")
+def project() -> Iterator[Project]:
+    with simulated_project() as project:
+        project.add("box", trusted=False)
+        yield project
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with no keys, no configuration and no agent."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+    (tmp_path / ".ssh").mkdir()
+    return tmp_path
+
+
+@pytest.fixture
+def box(project: Project) -> Machine:
+    return project.fleet.machines["box"]
+
+
+def to(machine: Machine, **changes: object) -> Ssh:
+    known = {"host": machine.host, "user": machine.user, "port": machine.port}
+    return Ssh(**{**known, "identity_file": str(machine.identity_file), **changes})  # type: ignore[arg-type]
+
+
+def dial(machine: Machine, ssh: Ssh, home: Path, timeout: float = 5) -> SshLink:
+    known = home / "known_hosts"
+    known.write_text(machine.known_hosts_line + "\n")
+    return Dialler(HostKeys(known), timeout).dial("box", ssh)
+
+
+def failure(machine: Machine, ssh: Ssh, home: Path, timeout: float = 5) -> FleetError:
+    with pytest.raises(FleetError) as caught:
+        dial(machine, ssh, home, timeout)
+    return caught.value
+
+
+def says(link: SshLink | LocalLink, script: str) -> str:
+    shell = link.shell()
+    shell.send(script.encode())
+    shell.end_input()
+    return collect(shell, Limits(10)).output.decode()
+
+
+def test_a_shell_answers(box: Machine, home: Path) -> None:
+    link = dial(box, to(box), home)
+    assert says(link, "id -un") == "ada\n"
+    link.close()
+
+
+def test_this_machine_is_a_node_without_ssh() -> None:
+    assert says(LocalLink(), "echo here; exec cat >&2") == "here\n"
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_both_streams_are_drained_together(local: bool, box: Machine, home: Path) -> None:
+    link = LocalLink() if local else dial(box, to(box), home)
+    fill = "head -c 3000000 /dev/zero"
+    shell = link.shell()
+    shell.send(f"{fill} >&2 & {fill}; wait; exit 3\n".encode())
+    shell.end_input()
+    output = collect(shell, Limits(20, errors=4_000_000))
+    assert (output.status, len(output.output), len(output.errors)) == (3, 3_000_000, 3_000_000)
+    link.close()
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_what_prints_without_end_is_cut_off(local: bool, box: Machine, home: Path) -> None:
+    link = LocalLink() if local else dial(box, to(box), home)
+    with pytest.raises(FleetError, match="printed more than"):
+        says(link, "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done")
+    link.close()
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_a_script_that_hangs_is_given_up(local: bool, box: Machine, home: Path) -> None:
+    link = LocalLink() if local else dial(box, to(box), home)
+    shell = link.shell()
+    shell.send(b"sleep 60\n")
+    with pytest.raises(FleetError, match=r"not answered in 0.3 s") as caught:
+        collect(shell, Limits(0.3))
+    assert caught.value.exit_code == Exit.UNREACHABLE
+    link.close()
+
+
+def test_fault_1_a_refused_port(box: Machine, home: Path) -> None:
+    error = failure(box, to(box, port=1), home)
+    assert error.exit_code == Exit.UNREACHABLE
+    assert "127.0.0.1:1 refused the connection" in error.message
+
+
+def test_fault_4_a_port_that_accepts_and_says_nothing(box: Machine, home: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        error = failure(box, to(box, port=silent.getsockname()[1]), home, timeout=0.5)
+    assert "sent no SSH banner" in error.message
+    assert error.exit_code == Exit.UNREACHABLE
+
+
+def test_fault_6_a_login_that_is_refused_names_the_keys(box: Machine, home: Path) -> None:
+    error = failure(box, to(box, user="mallory"), home)
+    assert f"login as mallory was refused (tried {box.identity_file})" in error.message
+    assert error.hint == f"ssh-copy-id -p {box.port} mallory@127.0.0.1"
+
+
+def test_fault_7_an_encrypted_key_asks_for_ssh_add(box: Machine, home: Path) -> None:
+    key = home / "locked"
+    make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", str(key)]
+    subprocess.run(make, check=True)
+    error = failure(box, to(box, identity_file=str(key)), home)
+    assert f"ssh-add {key}" in error.message
+
+
+def test_fault_9_an_unknown_host_key(box: Machine, home: Path) -> None:
+    with pytest.raises(FleetError) as caught:
+        Dialler(HostKeys(home / "none"), 5).dial("box", to(box))
+    assert caught.value.exit_code == Exit.REFUSED
+    assert box.fingerprint in caught.value.message
+    assert caught.value.hint is not None
+    assert f"fleetctl trust box --fingerprint {box.fingerprint}" in caught.value.hint
+
+
+def test_fault_10_a_changed_host_key_is_loud(box: Machine, home: Path) -> None:
+    known = home / "known_hosts"
+    subprocess.run(
+        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(home / "other")], check=True
+    )
+    kind, key, *_ = (home / "other.pub").read_text().split()
+    known.write_text(f"[127.0.0.1]:{box.port} {kind} {key}\n")
+    with pytest.raises(FleetError) as caught:
+        Dialler(HostKeys(known, ask=lambda *_: True), 5).dial("box", to(box))
+    assert "HAS CHANGED" in caught.value.message
+    assert caught.value.exit_code == Exit.REFUSED
+    assert "--replace" in (caught.value.hint or "")
+
+
+def test_fault_19_a_name_that_does_not_resolve(box: Machine, home: Path) -> None:
+    error = failure(box, to(box, host="no-such-host.invalid"), home)
+    assert "cannot be resolved" in error.message
+
+
+def test_a_key_that_a_person_accepts_is_remembered(box: Machine, home: Path) -> None:
+    own = home / "project" / "known_hosts"
+    asked: list[tuple[str, str]] = []
+
+    def ask(name: str, fingerprint: str) -> bool:
+        asked.append((name, fingerprint))
+        return True
+
+    for _ in range(2):
+        Dialler(HostKeys(own, ask), 5).dial("box", to(box)).close()
+    assert asked == [(f"[127.0.0.1]:{box.port}", box.fingerprint)]
+    assert own.stat().st_mode & 0o777 == 0o600
+
+
+def test_ssh_config_is_honoured_with_its_includes(box: Machine, home: Path) -> None:
+    (home / ".ssh" / "config").write_text("Include more/*\nHost other\n  Port 1\n")
+    (home / ".ssh" / "more").mkdir()
+    (home / ".ssh" / "more" / "box").write_text(
+        f"Host mybox\n  HostName 127.0.0.1\n  Port {box.port}\n  User {box.user}\n"
+        f"  IdentityFile {box.identity_file}\nMatch host nothing\n  User nobody\n"
+    )
+    link = dial(box, Ssh("mybox"), home)
+    assert says(link, "id -un") == "ada\n"
+    link.close()
+
+
+def test_a_broken_jump_is_one_message(box: Machine, home: Path) -> None:
+    error = failure(box, to(box, jump="nobody@127.0.0.1:1"), home)
+    assert error.message == ("the jump host nobody@127.0.0.1:1: 127.0.0.1:1 refused the connection")
+
+
+def test_trust_asks_for_the_fingerprint_and_keeps_it(project: Project, box: Machine) -> None:
+    known = project.fleetctl.folder / ".fleetctl" / "known_hosts"
+    fleetctl = project.fleetctl
+    assert f"--fingerprint {box.fingerprint}" in fleetctl("trust", "box").exits(8).err
+    fleetctl("trust", "box", "--fingerprint", "SHA256:wrong").exits(8)
+    assert not known.exists()
+    fleetctl("trust", "box", "--fingerprint", box.fingerprint).exits(0)
+    assert fleetctl("trust", "box", "--json").exits(0).json["state"] == "known"
+    changed = known.read_text().replace("AAAAC3", "AAAAC3", 1)
+    kind, key, *_ = (project.fleet.identity_file.with_suffix(".pub")).read_text().split()
+    known.write_text(f"[127.0.0.1]:{box.port} {kind} {key}\n")
+    assert "HAS CHANGED" in fleetctl("trust", "box", "--fingerprint", box.fingerprint).exits(8).err
+    fleetctl("trust", "box", "--replace", "--fingerprint", box.fingerprint).exits(0)
+    assert known.read_text() == changed
