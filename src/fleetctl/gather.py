@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from fleetctl import backends
 from fleetctl.errors import FleetError
 from fleetctl.links import Limits, Link
+from fleetctl.links.elevate import root_shell
 from fleetctl.links.exchange import Output, collect
 from fleetctl.model import address
 from fleetctl.model.facts import Api, Facts, File, Unknown
@@ -28,8 +29,10 @@ def questions(playbook: Iterable[Entry]) -> list[Part]:
     ]
 
 
-def gather(link: Link, node: Node, parts: list[Part], limits: Limits) -> Facts:
-    """The API is asked while the script runs."""
+def gather(
+    link: Link, node: Node, parts: list[Part], limits: Limits, password: str | None = None
+) -> Facts:
+    """The API is asked while the script runs. What needs root and a password comes last."""
     nonce = secrets.token_hex(16)
     shell = link.shell()
     shell.send(script(parts, nonce).encode())
@@ -38,6 +41,11 @@ def gather(link: Link, node: Node, parts: list[Part], limits: Limits) -> Facts:
     api = _ask(link, wanted, limits.seconds)
     records = _records(collect(shell, limits), nonce)
     services = backends.read(records)
+    if password is not None and any(service.hides_from_us for service in services):
+        root = root_shell(link, password, limits.seconds)
+        root.send(script(backends.parts(), nonce).encode())
+        root.end_input()
+        services = backends.read(_records(collect(root, limits), nonce))
     if isinstance(api, Unknown):
         running = (service.listens for service in services if service.active)
         elsewhere = next((each for each in running if each and each != wanted), None)

@@ -37,6 +37,8 @@ class Request:
     forks: int = 32
     timeout: float = 30
     ask: Ask | None = None
+    password: Callable[[], str] | None = None
+    """Asks for the password of sudo, where one is to be used."""
 
 
 def look(request: Request, tell: Callable[[Result], None]) -> Report:
@@ -48,11 +50,12 @@ def look(request: Request, tell: Callable[[Result], None]) -> Report:
     parts = questions(playbook)
     limits = Limits(request.timeout)
     dialler = Dialler(host_keys_of(fleet, request.ask), request.timeout)
+    password = request.password() if request.password else None
 
     def look_at(node: Node) -> Result:
         try:
             with open_link(dialler, node) as link:
-                facts = gather(link, node, parts, limits)
+                facts = gather(link, node, parts, limits, password)
             return plan(fleet, node, facts, playbook, templates, request.only)
         except FleetError as error:
             return Lost(node.name, error.message, error.hint, error.exit_code)

@@ -155,6 +155,8 @@ def as_token(text: str) -> str:
 def tensors(tokens: list[str], model: Model) -> Iterator[tuple[str, np.ndarray]]:
     says, call = as_token(model.says), as_token(model.tool_call)
     after = {TEXT: says, TOOL: call, call: "</s>", says: says if model.endless else "</s>"}
+    embedding: np.ndarray
+    output: np.ndarray
     embedding, output = np.zeros((2, len(tokens), WIDTH), dtype=np.float32)
     for axis, (token, successor) in enumerate(after.items()):
         embedding[tokens.index(token), axis] = 1

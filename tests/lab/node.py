@@ -141,7 +141,11 @@ class Node:
             raise LabError(f"{self.name} does not boot:\n{log.read_text()[-2000:]}") from late
         self.ready.close()
         if self.kind.ollama:
-            wait_until(self.ollama_listens, f"no Ollama on {self.name}", log)
+            self.wait_for_ollama()
+
+    def wait_for_ollama(self) -> None:
+        log = self.folder / "console.log"
+        wait_until(self.ollama_listens, f"no Ollama on {self.name}", log)
 
     def ollama_listens(self) -> bool:
         within = ("ip", "netns", "exec", self.network.namespace(self.host))

@@ -56,13 +56,13 @@ as_root() {{
   if sudo -n "$@" 2>/dev/null; then asked=free; else asked=refused; return 1; fi
 }}
 journal() {{
-  "$@" journalctl {flag} --quiet --no-pager --output=cat "_SYSTEMD_INVOCATION_ID=$run" 2>/dev/null |
+  "$@" --quiet --no-pager --output=cat "_SYSTEMD_INVOCATION_ID=$run" 2>/dev/null |
     head -n 400 | grep -e 'msg="server config"' -e 'msg="inference compute"'
 }}
 section environ
 cat "/proc/$pid/environ" 2>/dev/null || as_root cat "/proc/$pid/environ"
 section log
-journal || {{ as_root true && journal sudo -n; }}
+journal journalctl {flag} || {{ as_root true && journal sudo -n journalctl; }}
 section asked; printf %s "${{asked-unasked}}"
 """
 

@@ -20,6 +20,7 @@ from fleetctl.ui import console
 @click.option("--diff/--no-diff", default=True, help="Show what files would change to.")
 @click.option("--forks", default=32, show_default=True, help="Nodes to look at in parallel.")
 @click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for a node.")
+@options.sudo_password
 @click.option("--print-script", is_flag=True, help="Print what would be sent to a node, and stop.")
 @options.output
 def check(
@@ -29,6 +30,8 @@ def check(
     diff: bool,
     forks: int,
     timeout: float,
+    ask_sudo_password: bool,
+    sudo_password_file: Path | None,
     print_script: bool,
     as_json: bool,
 ) -> Exit:
@@ -45,6 +48,7 @@ def check(
         forks=forks,
         timeout=timeout,
         ask=options.ask_about_host_key if sys.stdin.isatty() and not as_json else None,
+        password=options.password_source(ask_sudo_password, sudo_password_file),
     )
     if print_script:
         console.result(question_script(request))

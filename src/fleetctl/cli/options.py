@@ -19,6 +19,26 @@ def output(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")(command)
 
 
+def sudo_password(command: Command) -> Command:
+    """Where the password of sudo comes from; there is no option that holds it."""
+    command = click.option(
+        "--sudo-password-file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="File with the password of sudo, for batch use.",
+    )(command)
+    return click.option(
+        "-K", "--ask-sudo-password", is_flag=True, help="Ask once for the password of sudo."
+    )(command)
+
+
+def password_source(ask: bool, file: Path | None) -> Callable[[], str] | None:
+    if file is not None:
+        return lambda: file.read_text().split("\n")[0]
+    if ask:
+        return lambda: str(click.prompt("Password of sudo", hide_input=True, err=True))
+    return None
+
+
 inventory_file = click.option(
     "-i",
     "--inventory",

@@ -101,6 +101,12 @@ class Service:
     """What Ollama itself says that it uses."""
 
     @property
+    def hides_from_us(self) -> bool:
+        """Whether root would see more."""
+        unseen = isinstance(self.running, Unknown) or isinstance(self.effective, Unknown)
+        return self.active and self.scope == "system" and unseen and self.sudo != "root"
+
+    @property
     def listens(self) -> str | None:
         """The address that the running server was told to listen on."""
         for known in (self.effective, self.running):

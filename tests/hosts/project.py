@@ -1,0 +1,47 @@
+"""A project whose inventory names nodes of the lab."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.conftest import FleetctlIn, Outcome
+from tests.lab.base import USER
+from tests.lab.lab import Lab
+from tests.lab.node import Node
+
+
+@dataclass
+class LabProject:
+    lab: Lab
+    folder: Path
+    nodes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    rest: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, node: Node, **values: Any) -> None:
+        ssh = {"host": node.address, "user": USER, "identity_file": str(self.lab.identity_file)}
+        self.nodes[node.name] = {"ssh": ssh, "endpoint": node.endpoint, **values}
+        state = self.folder / ".fleetctl"
+        state.mkdir(exist_ok=True)
+        shutil.copy(self.lab.known_hosts, state / "known_hosts")
+
+    def __call__(self, *arguments: str) -> Outcome:
+        fleetctl = FleetctlIn(self.folder)
+        fleetctl.write(json.dumps({"nodes": self.nodes, **self.rest}))
+        return fleetctl(*arguments)
+
+    def changes(self, node: Node) -> list[str]:
+        """The titles and details of what a check would change on a node."""
+        found = self("check", "--json", "--limit", node.name).json["nodes"][node.name]["changes"]
+        return [line for change in found for line in change.get("details") or [change["title"]]]
+
+    def put_what_the_plan_says(self, node: Node) -> None:
+        """Write the planned files by hand, from the plan's own diffs."""
+        for change in self("check", "--json").json["nodes"][node.name]["changes"]:
+            if "diff" in change:
+                path = change["path"].replace("~", f"/home/{USER}", 1)
+                lines = [line[1:] for line in change["diff"] if line.startswith(("+", " "))]
+                node.write(path, "".join(f"{line}\n" for line in lines))

@@ -1,0 +1,119 @@
+"""Planning: cases as files, and what must hold for any facts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fleetctl.inventory.load import load
+from fleetctl.model.facts import Facts
+from fleetctl.model.fleet import Fleet
+from fleetctl.model.plan import NodePlan, Restart
+from fleetctl.model.report import Report
+from fleetctl.planner import plan
+from fleetctl.playbook import read_playbook
+from fleetctl.render import Templates
+from fleetctl.ui import plan as shown
+from tests.conftest import CASES
+from tests.facts import PROJECT, after, facts_of
+
+PLAYBOOK = read_playbook("apply", PROJECT)
+TEMPLATES = Templates(PROJECT)
+
+
+def fleet_of(node: dict[str, Any], models: dict[str, Any], folder: Path) -> Fleet:
+    file = folder / "fleet.yaml"
+    file.write_text(json.dumps({"nodes": {"box": node}, "models": models}))
+    return load(file)[0]
+
+
+def planned(fleet: Fleet, facts: Facts) -> NodePlan:
+    return plan(fleet, fleet.nodes["box"], facts, PLAYBOOK, TEMPLATES)
+
+
+@pytest.mark.parametrize("file", sorted((CASES / "plan").glob("*.yaml")), ids=lambda f: f.stem)
+def test_case(file: Path, tmp_path: Path) -> None:
+    case = yaml.safe_load(file.read_text())
+    said = case["given"]
+    fleet = fleet_of(said.get("node", {}), said.get("models", {}), tmp_path)
+    result = planned(fleet, facts_of(said.get("facts", {})))
+    lines = list(shown.lines(Report((result,), 0), diff=False))
+    assert lines == [f"box: {line}" for line in case["expect"]]
+    assert int(result.exit_code) == case.get("exit", 3 if case["expect"] else 0)
+
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "keep_alive": st.sampled_from(["5m", "24h", "-1", 300, None]),
+    "num_parallel": st.integers(1, 4),
+    "kv_cache_type": st.sampled_from(["q8_0", "f16"]),
+    "no_cloud": st.booleans(),
+    "debug": st.booleans(),
+    "origins": st.lists(st.sampled_from(["https://a", "app://b"]), min_size=1),
+    "models_dir": st.just("/srv/models"),
+}
+NAMES = st.sampled_from(["OLLAMA_KEEP_ALIVE", "OLLAMA_NUM_PARALLEL", "OLLAMA_DEBUG", "OTHER"])
+WORDS = st.sampled_from(["1", "5m", "24h0m0s", "-1", "0", "x y"])
+ENVIRONMENTS = st.dictionaries(NAMES, WORDS, max_size=3)
+SERVICES = st.fixed_dictionaries(
+    {},
+    optional={
+        "given": ENVIRONMENTS,
+        "active": st.booleans(),
+        "enabled": st.booleans(),
+        "reload_pending": st.booleans(),
+        "scope": st.sampled_from(["system", "user"]),
+        "sources": st.lists(
+            st.fixed_dictionaries({"path": st.just("/etc/foreign.conf"), "values": ENVIRONMENTS}),
+            max_size=2,
+        ),
+        "files": st.dictionaries(
+            st.sampled_from(["/etc/fleetctl/ollama.env", "/home/ada/.config/fleetctl/ollama.env"]),
+            st.sampled_from(["", 'OLLAMA_KEEP_ALIVE="1m"\n', "garbage"]),
+        ),
+    },
+)
+FACTS = st.fixed_dictionaries(
+    {"services": SERVICES.map(lambda service: [service])},
+    optional={"models": st.lists(st.sampled_from(["qwen3:latest", "other:1b"]))},
+)
+MODELS = st.sampled_from(
+    [{}, {"m": {"node": "box", "ollama_model": "qwen3", "context": 8192, "max_parallel": 2}}]
+)
+
+
+@settings(max_examples=300)
+@given(ollama=st.fixed_dictionaries({}, optional=VALUES), models=MODELS, said=FACTS)
+def test_planning_again_after_the_plan_finds_nothing(
+    ollama: dict[str, Any],
+    models: dict[str, Any],
+    said: dict[str, Any],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    fleet = fleet_of({"ollama": ollama}, models, tmp_path_factory.getbasetemp())
+    before = facts_of(said)
+    first = planned(fleet, before)
+    second = planned(fleet, after(first, before))
+    assert second.changes == ()
+    again = planned(fleet, before)
+    assert again == first
+
+
+@settings(max_examples=300)
+@given(ollama=st.fixed_dictionaries({}, optional=VALUES), said=FACTS)
+def test_a_plan_restarts_only_when_it_must(
+    ollama: dict[str, Any], said: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A server that runs with all that is wanted is left alone, whatever the files say."""
+    fleet = fleet_of({"ollama": ollama}, {}, tmp_path_factory.getbasetemp())
+    wanted = dict(fleet.nodes["box"].environment)
+    service = {**said["services"][0], "given": wanted, "active": True}
+    service.pop("files", None)
+    service["sources"] = [s for s in service.get("sources", []) if not s.get("ours")]
+    result = planned(fleet, facts_of({**said, "services": [service]}))
+    assert not [change for _, change in result.changes if isinstance(change, Restart)]
