@@ -62,11 +62,12 @@ def gather(
 
 
 def _ask(link: Link, listens: str, timeout: float) -> Api | Unknown:
+    host, port = address.split_host_port(address.listen_address(listens))
+    place = (_reachable(host), port or address.OLLAMA_PORT)
     try:
-        host, port = address.split_host_port(address.listen_address(listens))
-        client = Client(link, _reachable(host), port or address.OLLAMA_PORT, timeout)
-    except (NoAnswer, ValueError) as error:
-        return Unknown(str(error))
+        client = Client(link.tcp(*place, timeout), *place)
+    except (OSError, EOFError, FleetError):
+        return Unknown(f"nothing answers at {place[0]} port {place[1]}")
     try:
         return client.facts()
     except NoAnswer as error:

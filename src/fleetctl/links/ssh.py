@@ -8,6 +8,7 @@ import select
 import fabric
 import paramiko
 
+from fleetctl.errors import FleetError
 from fleetctl.links.streams import Stream
 from fleetctl.shell import COMMAND
 
@@ -24,9 +25,12 @@ class SshLink:
         return SshProcess(channel)
 
     def tcp(self, host: str, port: int, timeout: float) -> Stream:
-        channel = self._transport.open_channel(
-            "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
-        )
+        try:
+            channel = self._transport.open_channel(
+                "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
+            )
+        except paramiko.SSHException as error:
+            raise FleetError(f"{host} port {port} on the node: {error}") from None
         channel.settimeout(timeout)
         return channel
 
