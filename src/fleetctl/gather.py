@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -17,6 +18,7 @@ from fleetctl.ollama.api import Client, NoAnswer
 from fleetctl.playbook import Entry
 from fleetctl.shell import Garbled, Part, Record, parse, script, survey
 
+_LOG = logging.getLogger(__name__)
 _DEFAULT = "127.0.0.1:11434"
 
 
@@ -39,7 +41,9 @@ def gather(
     shell.end_input()
     wanted = node.environment.get("OLLAMA_HOST", _DEFAULT)
     api = _ask(link, wanted, limits.seconds)
-    records = _records(collect(shell, limits), nonce)
+    output = collect(shell, limits)
+    _LOG.debug("%s said %r and %r", node.name, output.output, output.errors)
+    records = _records(output, nonce)
     services = backends.read(records)
     if password is not None and any(service.hides_from_us for service in services):
         root = root_shell(link, password, limits.seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 import time
@@ -24,6 +25,7 @@ from fleetctl.playbook import read_playbook
 from fleetctl.render import Templates
 from fleetctl.shell import script
 
+_LOG = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
@@ -58,6 +60,7 @@ def look(request: Request, tell: Callable[[Result], None]) -> Report:
                 facts = gather(link, node, parts, limits, password)
             return plan(fleet, node, facts, playbook, templates, request.only)
         except FleetError as error:
+            _LOG.debug("%s failed", node.name, exc_info=True)
             return Lost(node.name, error.message, error.hint, error.exit_code)
 
     results: dict[str, Result] = {}
@@ -71,7 +74,7 @@ def look(request: Request, tell: Callable[[Result], None]) -> Report:
 
 
 def host_keys_of(fleet: Fleet, ask: Ask | None = None) -> HostKeys:
-    return HostKeys(fleet.root / ".fleetctl" / "known_hosts", ask)
+    return HostKeys(fleet.state / "known_hosts", ask)
 
 
 def question_script(request: Request) -> str:

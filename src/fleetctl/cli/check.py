@@ -39,6 +39,8 @@ def check(
     from fleetctl.inventory.select import select
     from fleetctl.run import Request, look, question_script
     from fleetctl.ui import plan
+    from fleetctl.ui.log import open_log
+    from fleetctl.ui.progress import Progress
 
     fleet, _ = load_fleet(file)
     request = Request(
@@ -53,11 +55,15 @@ def check(
     if print_script:
         console.result(question_script(request))
         return Exit.OK
-    report = look(request, tell=lambda result: None)
+    log = open_log(fleet.state, "check")
+    progress = Progress(node.name for node in request.nodes if node.ssh)
+    report = look(request, progress.tell)
     if as_json:
-        console.document(plan.document(report))
+        console.document({**plan.document(report), "log": str(log)})
     else:
         for line in plan.lines(report, diff=diff):
             console.result(line)
         console.result(plan.summary(report, "fleetctl apply"))
+    if report.exit_code not in (Exit.OK, Exit.DIFFERS):
+        console.talk(f"log: {log}")
     return report.exit_code

@@ -99,6 +99,11 @@ class Fleet:
     def root(self) -> Path:
         return project_root(self.file)
 
+    @property
+    def state(self) -> Path:
+        """What fleetctl keeps for itself: known hosts, logs."""
+        return self.root / ".fleetctl"
+
 
 def project_root(inventory: Path) -> Path:
     """The project's folder: the inventory's own, or the parent of `inventory/`."""

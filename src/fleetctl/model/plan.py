@@ -107,6 +107,10 @@ class NodePlan:
     findings: tuple[Finding, ...] = ()
 
     @property
+    def state(self) -> str:
+        return "as desired" if self.exit_code == Exit.OK else self.exit_code.name.lower()
+
+    @property
     def exit_code(self) -> Exit:
         levels = {finding.level for finding in self.findings}
         if Level.EXPOSURE in levels:
@@ -122,6 +126,10 @@ class Lost:
     message: str
     hint: str | None
     exit_code: Exit
+
+    @property
+    def state(self) -> str:
+        return self.exit_code.name.lower()
 
 
 Result = NodePlan | Lost

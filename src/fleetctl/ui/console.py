@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TextIO
@@ -30,6 +31,15 @@ def talk(text: str) -> None:
     with contextlib.suppress(OSError):
         if sys.stderr is not None:
             sys.stderr.write(f"{text}\n")
+
+
+def live(text: str) -> None:
+    """A line that the next one overwrites, cut to the width of the terminal."""
+    width = shutil.get_terminal_size().columns
+    with contextlib.suppress(OSError):
+        if sys.stderr is not None:
+            sys.stderr.write(f"\r\x1b[K{printable(text)[: width - 1]}")
+            sys.stderr.flush()
 
 
 def document(payload: Mapping[str, object]) -> None:

@@ -111,13 +111,13 @@ def _coloured(line: str) -> str:
 def _result(result: Result) -> dict[str, object]:
     if isinstance(result, Lost):
         return {
-            "state": result.exit_code.name.lower(),
+            "state": result.state,
             "message": result.message,
             "hint": result.hint,
             "exit_code": int(result.exit_code),
         }
     return {
-        "state": "ok" if result.exit_code == Exit.OK else result.exit_code.name.lower(),
+        "state": result.state,
         "exit_code": int(result.exit_code),
         "changes": [_change(kind, change) for kind, change in result.changes],
         "findings": [_finding(finding) for finding in result.findings],
