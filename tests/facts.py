@@ -42,12 +42,11 @@ def facts_of(said: Mapping[str, Any]) -> Facts:
     )  # fmt: skip
     services = [service_of(each) for each in said.get("services", [{}])]
     models = dict.fromkeys(said.get("models", []), "digest")
-    api = Api(11434, "0.24.0", models, (), cloud_disabled=False)
+    api = Api(11434, "0.24.0", models)
     return Facts(
         host=host,
         services=tuple(services),
         servers=tuple(Server(**each) for each in said.get("servers", [])),
-        listeners=(),
         api=Unknown(said["no_api"]) if "no_api" in said else api,
         files={path: File(text, "-rw-r--r--", 0) for path, text in said.get("files", {}).items()},
         guards=said.get("guards", {}),

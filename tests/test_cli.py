@@ -303,8 +303,8 @@ def test_a_bug_is_reported_without_a_traceback_unless_asked_for(
 )
 def test_what_must_answer_at_once_imports_nothing_heavy(arguments: list[str]) -> None:
     program = (
-        "import sys\nfrom fleetctl.cli import main\n"
-        f"try: main({arguments!r})\nexcept SystemExit: pass\n"
+        "import sys\nfrom fleetctl.cli import cli, guard\n"
+        f"guard.run(cli, {arguments!r})\n"
         f"print(sorted(set(sys.modules) & {HEAVY!r}), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

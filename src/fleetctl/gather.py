@@ -58,7 +58,6 @@ def gather(
         host=survey.host(records),
         services=services,
         servers=tuple(survey.servers(records["servers"])) if "servers" in records else (),
-        listeners=tuple(survey.listeners(records["listeners"])) if "listeners" in records else (),
         api=api,
         files=dict(_files(records)),
         guards=dict(_guards(records)),

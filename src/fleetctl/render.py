@@ -6,7 +6,7 @@ rendered is parsed back, and every value that went in must be found in it unalte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -50,34 +50,45 @@ class Templates:
 
     def __init__(self, project: Path) -> None:
         folders = [project / "templates", packaged.folder("templates")]
-        self._loader = jinja2.FileSystemLoader([str(folder) for folder in folders])
+        loader = jinja2.FileSystemLoader([str(folder) for folder in folders])
+        self._environments = {
+            suffix: SandboxedEnvironment(
+                loader=loader,
+                finalize=_writing_with(codec),
+                undefined=jinja2.StrictUndefined,
+                trim_blocks=True,
+                lstrip_blocks=True,
+                keep_trailing_newline=True,
+                autoescape=False,
+            )
+            for suffix, codec in _CODECS.items()
+        }
 
     def render(self, name: str, values: Mapping[str, object]) -> str:
-        codec = _CODECS.get(Path(name).suffix)
+        suffix = Path(name).suffix
+        if suffix not in _CODECS:
+            raise _broken(name, f"fleetctl cannot write {suffix or 'such'} files")
         written: list[object] = []
-
-        def finalize(value: object) -> str:
-            if isinstance(value, Word):
-                return str(value)
-            written.append(value)
-            return str(codec.encode(value)) if codec else str(value)
-
-        environment = SandboxedEnvironment(
-            loader=self._loader,
-            finalize=finalize,
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            autoescape=False,
-        )
         try:
-            text = environment.get_template(name).render(values)
+            template = self._environments[suffix].get_template(name)
+            text = template.render(values, _written=written)
         except jinja2.TemplateError as error:
             raise _broken(name, str(error)) from None
-        if codec and written:
-            _found(name, codec.decode(text), written)
+        _found(name, _CODECS[suffix].decode(text) if written else (), written)
         return text
+
+
+def _writing_with(codec: ModuleType) -> Callable[[jinja2.runtime.Context, object], str]:
+    """Encodes each value, and notes it for the parsing back."""
+
+    @jinja2.pass_context
+    def finalize(context: jinja2.runtime.Context, value: object) -> str:
+        if isinstance(value, Word):
+            return str(value)
+        context["_written"].append(value)
+        return str(codec.encode(value))
+
+    return finalize
 
 
 def _found(name: str, parsed: object, written: Sequence[object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import queue
 import threading
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
-from fleetctl.errors import FleetError
+from fleetctl.errors import Exit, FleetError
 from fleetctl.gather import gather, questions
 from fleetctl.links import Limits, Link
 from fleetctl.links.dial import Dialler
@@ -46,6 +47,8 @@ class Request:
 def look(request: Request, tell: Callable[[Result], None]) -> Report:
     """What differs on each node; a node is planned as soon as its facts are in."""
     started = time.monotonic()
+    gc.freeze()  # what was loaded until now stays
+    gc.enable()
     fleet = request.fleet
     playbook = read_playbook(request.playbook, fleet.root)
     templates = Templates(fleet.root)
@@ -62,6 +65,10 @@ def look(request: Request, tell: Callable[[Result], None]) -> Report:
         except FleetError as error:
             _LOG.debug("%s failed", node.name, exc_info=True)
             return Lost(node.name, error.message, error.hint, error.exit_code)
+        except Exception as error:
+            _LOG.exception("a bug, seen on %s", node.name)
+            what = f"this is a bug in fleetctl: {type(error).__name__}: {error}"
+            return Lost(node.name, what, "report it, with the log of this run", Exit.BUG)
 
     results: dict[str, Result] = {}
     managed = [node for node in request.nodes if node.ssh]

@@ -34,21 +34,35 @@ _PROPERTIES = (
     "InvocationID,NRestarts,NeedDaemonReload"
 )
 
+# As few processes as can be: a machine's part of a check is mostly the starting of programs.
 # The environment of a process and the journal may be for root only. sudo is asked last, and never
-# for a password; the journal of a start begins with what is looked for.
+# for a password. The journal of a start begins with what is looked for.
 _ASK = r"""
 [ -d /run/systemd/system ] || [ -n "${{XDG_RUNTIME_DIR-}}" ] || exit 1
 [ -n "${{XDG_RUNTIME_DIR-}}" ] || {{ XDG_RUNTIME_DIR=/run/user/$(id -u); export XDG_RUNTIME_DIR; }}
 properties=$(systemctl {flag} show {unit} -p {properties}) || exit
 printf '%s\n' "$properties"
-value() {{ printf '%s\n' "$properties" | sed -n "s/^$1=//p"; }}
-for file in $(value FragmentPath) $(value DropInPaths) {files} \
-  $(value EnvironmentFiles | sed 's/ (ignore_errors=.*//')
-do
-  section "mode $file"; ls -ldn "$file" 2>/dev/null
-  section "file $file"; [ ! -e "$file" ] || head -c 65536 "$file" 2>/dev/null || echo @unreadable
+paths= pid=0 run=
+while IFS= read -r line; do
+  value=${{line#*=}}
+  case $line in
+    (FragmentPath=*|DropInPaths=*) paths="$paths $value";;
+    (EnvironmentFiles=*) paths="$paths ${{value%% (ignore_errors=*}}";;
+    (MainPID=*) pid=$value;;
+    (InvocationID=*) run=$value;;
+  esac
+done <<END
+$properties
+END
+there=
+for file in $paths {files}; do
+  case " $there " in (*" $file "*) continue;; esac
+  [ ! -e "$file" ] || there="$there $file"
 done
-pid=$(value MainPID); run=$(value InvocationID)
+[ -z "$there" ] || {{ section modes; ls -ldn $there; }}
+for file in $there; do
+  section "file $file"; head -c 65536 "$file" 2>/dev/null || echo @unreadable
+done
 [ "${{pid:-0}}" -gt 0 ] || exit 0
 as_root() {{
   [ "$(id -u)" != 0 ] || {{ asked=root; return 1; }}
@@ -56,8 +70,9 @@ as_root() {{
   if sudo -n "$@" 2>/dev/null; then asked=free; else asked=refused; return 1; fi
 }}
 journal() {{
-  "$@" --quiet --no-pager --output=cat "_SYSTEMD_INVOCATION_ID=$run" 2>/dev/null |
-    head -n 400 | grep -e 'msg="server config"' -e 'msg="inference compute"'
+  said=$("$@" --quiet --no-pager --output=cat "_SYSTEMD_INVOCATION_ID=$run" 2>/dev/null |
+    sed -n -e '/msg="server config"/p' -e '/msg="inference compute"/p' -e 400q)
+  [ -n "$said" ] && printf '%s\n' "$said"
 }}
 section environ
 cat "/proc/$pid/environ" 2>/dev/null || as_root cat "/proc/$pid/environ"
@@ -127,11 +142,12 @@ def _service(scope: Scope, record: Record) -> Service:
 
 
 def _files(record: Record) -> Iterator[tuple[str, File]]:
+    listing = record.sections.get("modes", b"").decode(errors="replace").splitlines()
+    modes = {line.rpartition(" ")[2]: line for line in listing}
     for name, content in record.sections.items():
         kind, _, path = name.partition(" ")
         if kind == "file":
-            mode = record.sections.get(f"mode {path}", b"").decode(errors="replace")
-            yield path, File.listed(content, mode)
+            yield path, File.listed(content, modes.get(path, ""))
 
 
 def _sources(values: Mapping[str, list[str]], files: Mapping[str, File]) -> Iterator[Source]:

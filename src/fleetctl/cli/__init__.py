@@ -7,7 +7,6 @@ imported inside the command, so that help, completion and usage errors answer at
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import NoReturn
 
 import click
@@ -53,7 +52,6 @@ for _command in (
     cli.add_command(_command)
 
 
-def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Runs a command line and exits with its code."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    sys.exit(guard.run(cli, arguments))
+def main() -> NoReturn:
+    """Runs the command line and exits with its code."""
+    guard.leave(guard.run(cli, sys.argv[1:]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
 import os
@@ -41,6 +42,14 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         code = _ended_by(error, as_json="--json" in arguments, debug="--debug" in arguments)
     _leave_nothing_unwritten()
     return int(code)
+
+
+def leave(code: int) -> NoReturn:
+    """Ends the process without taking it apart first, which would take a tenth of a second."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def _run(command: click.Command, arguments: list[str]) -> int:

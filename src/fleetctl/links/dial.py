@@ -48,8 +48,7 @@ class Dialler:
         self._host_keys = host_keys
         self._keyring = Keyring()
         self._timeout = timeout
-        config = paramiko.SSHConfig.from_text("\n".join(ssh_config.lines()))
-        self._config = fabric.Config(ssh_config=config, lazy=True)
+        self._ssh_config = paramiko.SSHConfig.from_text("\n".join(ssh_config.lines()))
         self._jumps: dict[str, _Shared] = defaultdict(_Shared)
         logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
@@ -72,9 +71,11 @@ class Dialler:
     def _open(
         self, node: str, ssh: Ssh, through: tuple[str, ...] = (), check: Check | None = None
     ) -> fabric.Connection:
+        # A configuration of its own, since Fabric's cannot be shared between threads.
+        config = fabric.Config(ssh_config=self._ssh_config, lazy=True)
         # `gateway=False`: the jumps that Fabric makes by itself accept any host key.
         connection = fabric.Connection(
-            ssh.host, ssh.user, ssh.port, config=self._config, gateway=False, forward_agent=False
+            ssh.host, ssh.user, ssh.port, config=config, gateway=False, forward_agent=False
         )
         said = connection.ssh_config
         jump = ssh.jump or said.get("proxyjump", "none")

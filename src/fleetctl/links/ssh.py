@@ -60,7 +60,10 @@ class SshProcess:
 
     def receive(self, seconds: float) -> tuple[bytes, bytes] | None:
         if not self._waiting and not self._ended:
-            self._ready.poll(seconds * 1000)
+            if self._channel.eof_received:  # all that is missing is how it ended
+                self._channel.status_event.wait(seconds)
+            else:
+                self._ready.poll(seconds * 1000)
         if not self._waiting and self._ended:
             return None
         channel = self._channel

@@ -138,8 +138,6 @@ class Api:
     version: str
     models: Mapping[str, str]
     """Digest by name."""
-    loaded: tuple[str, ...]
-    cloud_disabled: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,6 @@ class Facts:
     host: Host
     services: tuple[Service, ...]
     servers: tuple[Server, ...]
-    listeners: tuple[tuple[str, int], ...] | Unknown
     api: Api | Unknown
     files: Mapping[str, File] = field(default_factory=dict)
     guards: Mapping[str, bool | Unknown] = field(default_factory=dict)

@@ -25,14 +25,6 @@ class _Models(BaseModel):
     models: list[_Model] | None = None
 
 
-class _Cloud(BaseModel):
-    disabled: bool
-
-
-class _Status(BaseModel):
-    cloud: _Cloud | None = None
-
-
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
@@ -53,27 +45,22 @@ class Client:
     def facts(self) -> Api:
         version = self._get("/api/version", _Version)
         present = self._get("/api/tags", _Models)
-        loaded = self._get("/api/ps", _Models)
-        cloud = self._get("/api/status", _Status).cloud
         return Api(
             port=self._connection.port,
             version=version.version,
             models={model.name: model.digest for model in present.models or ()},
-            loaded=tuple(model.name for model in loaded.models or ()),
-            cloud_disabled=cloud.disabled if cloud else None,
         )
 
     def _get(self, path: str, kind: type[Answer]) -> Answer:
-        """Before 0.16.2 there was no /api/status: an unknown path is an empty answer."""
         try:
             self._connection.request("GET", path)
             response = self._connection.getresponse()
             body = response.read(_LARGEST)
         except (OSError, EOFError, http.client.HTTPException) as error:
             raise NoAnswer(f"{path} was not answered: {error or type(error).__name__}") from error
-        if response.status not in (200, 404):
+        if response.status != 200:
             raise NoAnswer(f"{path} was answered with HTTP {response.status}")
         try:
-            return kind.model_validate_json(body if response.status == 200 else b"{}")
+            return kind.model_validate_json(body)
         except ValidationError:
             raise NoAnswer(f"{path} was answered by something that is not Ollama") from None

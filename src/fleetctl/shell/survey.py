@@ -11,16 +11,17 @@ from fleetctl.shell.records import Record
 from fleetctl.shell.script import Part
 
 _HOST = r"""
-say() { printf '%s=%s\n' "$1" "$2"; }
-say system "$(uname -s)"; say release "$(uname -r)"; say machine "$(uname -m)"
-say name "$(uname -n)"; say user "$(id -un)"; say uid "$(id -u)"; say home "$HOME"
-[ ! -r /etc/os-release ] || say distribution "$(. /etc/os-release; printf %s "${PRETTY_NAME-}")"
-[ ! -e /etc/NIXOS ] || say trait nixos
-[ ! -e /.dockerenv ] && [ ! -e /run/.containerenv ] || say trait container
-case $(uname -r) in (*[Mm]icrosoft*) say trait wsl;; esac
+uname -snrm
+id
+printf '%s\n' "$HOME"
+section release; [ ! -r /etc/os-release ] || cat /etc/os-release
+section traits
+[ ! -e /etc/NIXOS ] || echo nixos
+[ ! -e /.dockerenv ] && [ ! -e /run/.containerenv ] || echo container
+section programs
 for folder in "$HOME/.local/bin" /usr/local/bin /usr/bin /opt/homebrew/bin /snap/bin \
   /Applications/Ollama.app/Contents/Resources "$HOME/Applications/Ollama.app/Contents/Resources"
-do [ ! -x "$folder/ollama" ] || say program "$folder/ollama"; done
+do [ ! -x "$folder/ollama" ] || printf '%s\n' "$folder/ollama"; done
 """
 
 _ADDRESSES = "ip -o addr 2>/dev/null || ifconfig -a"
@@ -37,38 +38,37 @@ for at in /proc/[0-9]*; do
 done
 """
 
-_LISTENERS = "cat /proc/net/tcp /proc/net/tcp6"
-
 PARTS = (
     Part("host", _HOST),
     Part("addresses", _ADDRESSES),
     Part("servers", _SERVERS, system="Linux"),
-    Part("listeners", _LISTENERS, system="Linux"),
 )
 
 
 def host(records: Mapping[str, Record]) -> Host:
-    values: dict[str, list[str]] = {}
-    for line in records["host"].text.splitlines():
-        key, _, value = line.partition("=")
-        values.setdefault(key, []).append(value)
-
-    def first(key: str) -> str:
-        return values.get(key, [""])[0]
-
+    record = records["host"]
+    first, who, home, *_ = [*record.text.split("\n"), "", "", ""]
+    system, name, release, machine, *_ = [*first.split(" "), "", "", "", ""]
+    user = re.match(r"uid=(\d+)(?:\(([^)]*)\))?", who)
+    pretty = re.search(r'^PRETTY_NAME="?([^"\n]*)', _lines_of(record, "release"), re.MULTILINE)
+    traits = set(_lines_of(record, "traits").split())
     return Host(
-        system=first("system"),
-        release=first("release"),
-        machine=first("machine"),
-        distribution=first("distribution"),
-        name=first("name"),
-        user=first("user"),
-        uid=int(first("uid")) if first("uid").isdecimal() else -1,
-        home=first("home"),
-        traits=frozenset(values.get("trait", [])),
-        programs=tuple(values.get("program", [])),
+        system=system,
+        release=release,
+        machine=machine,
+        distribution=pretty[1] if pretty else "",
+        name=name,
+        user=user[2] or user[1] if user else "",
+        uid=int(user[1]) if user else -1,
+        home=home,
+        traits=frozenset(traits | ({"wsl"} if "microsoft" in release.lower() else set())),
+        programs=tuple(_lines_of(record, "programs").splitlines()),
         addresses=_addresses(records["addresses"]),
     )
+
+
+def _lines_of(record: Record, section: str) -> str:
+    return record.sections.get(section, b"").decode(errors="replace")
 
 
 def _addresses(record: Record) -> tuple[str, ...] | Unknown:
@@ -91,18 +91,3 @@ def servers(record: Record) -> Iterator[Server]:
         pid, uid, unit, command = (line.split("\t") + [""] * 4)[:4]
         if pid.isdecimal() and uid.isdecimal():
             yield Server(int(pid), int(uid), unit, command.strip())
-
-
-def listeners(record: Record) -> Iterator[tuple[str, int]]:
-    """Address and port of every listening socket, from /proc/net/tcp."""
-    for line in record.text.splitlines():
-        words = line.split()
-        if len(words) > 3 and words[3] == "0A":
-            address, _, port = words[1].partition(":")
-            yield _from_hex(address), int(port, 16)
-
-
-def _from_hex(text: str) -> str:
-    """The kernel prints addresses as 32-bit words in the machine's byte order."""
-    words = [int(text[at : at + 8], 16).to_bytes(4, "little") for at in range(0, len(text), 8)]
-    return str(ipaddress.ip_address(b"".join(words)))
