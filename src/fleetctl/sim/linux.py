@@ -145,6 +145,7 @@ class Linux:
                 "-s -m": "Linux x86_64",
                 "-sr": f"Linux {_KERNEL}",
                 "-srm": f"Linux {_KERNEL} x86_64",
+                "-snrm": f"Linux {name} {_KERNEL} x86_64",
                 "-a": f"Linux {name} {_KERNEL} {version} x86_64 GNU/Linux",
             },
             "hostname": {"": name, "-s": name},
