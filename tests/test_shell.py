@@ -36,18 +36,18 @@ PARTS = [
 ]
 
 
-def run(shell: str, text: str, after: str = "") -> tuple[bytes, bytes]:
+def run(shell: str, text: str, after: str = "") -> bytes:
     needs_shell(SHELLS[shell][0])
     done = subprocess.run(SHELLS[shell], input=(text + after).encode(), capture_output=True)
-    return done.stdout, done.stderr
+    return done.stdout
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_part_answers_for_itself(shell: str) -> None:
-    records = parse(*run(shell, script(PARTS, NONCE), "echo more input\n"), NONCE)
+    records = parse(run(shell, script(PARTS, NONCE), "echo more input\n"), NONCE)
     assert [record.status for record in records.values()] == [0, 3, 0, 0, 0, 127, 0, 0, 0, 0, 0]
     assert records["plain"].text == "hello\n"
-    assert (records["fails"].text, records["fails"].complaint) == ("some\n", "why")
+    assert records["fails"].text == "some\n"
     assert records["no newline"].text == "abc"
     assert records["empty"].output == b""
     assert records["eats input"].output == b""
@@ -61,28 +61,28 @@ def test_every_part_answers_for_itself(shell: str) -> None:
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_cut_script_does_not_start(shell: str) -> None:
     text = script([Part("plain", "echo started")], NONCE)
-    for length in range(0, text.rindex("fleetctl") + 1, 7):
-        assert b"started" not in run(shell, text[:length])[0]
+    for length in range(0, text.rindex("}") + 1, 7):
+        assert b"started" not in run(shell, text[:length])
 
 
 def test_noise_around_the_records_is_ignored() -> None:
-    output, errors = run("dash", script(PARTS, NONCE))
-    noisy = parse(b"Welcome!\n\x1b[2J" + output + b"logout\n", b"motd" + errors, NONCE)
-    assert noisy == parse(output, errors, NONCE)
+    output = run("dash", script(PARTS, NONCE))
+    noisy = parse(b"Welcome!\n\x1b[2J" + output + b"logout\n", NONCE)
+    assert noisy == parse(output, NONCE)
 
 
 def test_a_cut_answer_is_noticed_wherever_it_was_cut() -> None:
-    output, errors = run("dash", script(PARTS, NONCE))
+    output = run("dash", script(PARTS, NONCE))
     for length in range(output.rindex(b".")):
         with pytest.raises(Garbled):
-            parse(output[:length], errors, NONCE)
+            parse(output[:length], NONCE)
 
 
 @given(st.lists(values.texts, max_size=5))
 def test_quoted_values_arrive_unaltered(texts: list[str]) -> None:
     clean = [text for text in texts if "\0" not in text and text.isprintable()]
     parts = [Part(f"k{at}", f"printf %s {quote(text)}") for at, text in enumerate(clean)]
-    records = parse(*run("dash", script(parts, NONCE)), NONCE)
+    records = parse(run("dash", script(parts, NONCE)), NONCE)
     assert [record.text for record in records.values()] == clean
 
 
@@ -90,6 +90,6 @@ def test_quoted_values_arrive_unaltered(texts: list[str]) -> None:
 def test_any_answer_is_parsed_or_refused(data: bytes) -> None:
     for output in (data, f"\n@@{NONCE} ".encode() + data, data + f"\n@@{NONCE} .\n".encode()):
         try:
-            parse(output, data, NONCE)
+            parse(output, NONCE)
         except Garbled:
             continue

@@ -86,7 +86,7 @@ def _reachable(host: str) -> str:
 
 def _records(output: Output, nonce: str) -> dict[str, Record]:
     try:
-        return parse(output.output, output.errors, nonce)
+        return parse(output.output, nonce)
     except Garbled as error:
         said = output.output or output.errors
         last = [line for line in said.decode(errors="replace").splitlines() if line.strip()][-1:]
@@ -108,5 +108,5 @@ def _guards(records: Mapping[str, Record]) -> Iterator[tuple[str, bool | Unknown
     for key, record in records.items():
         if key.startswith("guard "):
             found = record.status < 126
-            why = Unknown(record.complaint or f"its guard ended with {record.status}")
+            why = Unknown(record.text.strip() or f"its guard ended with {record.status}")
             yield key.removeprefix("guard "), record.status == 0 if found else why

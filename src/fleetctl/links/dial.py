@@ -180,6 +180,8 @@ def _transport(known: list[str], sock: Any, **options: Any) -> paramiko.Transpor
     usable = [kind for kind in wanted if kind in security.key_types]
     others = [kind for kind in security.key_types if kind not in usable]
     security.key_types = (*usable, *others)
+    # GCM carries its own check; paramiko compares the others' byte by byte, in Python.
+    security.ciphers = sorted(security.ciphers, key=lambda name: "gcm" not in name)
     return transport
 
 

@@ -7,8 +7,8 @@ the shell would go back to reading its input. Each part of it answers in a recor
     … what the part printed, byte for byte …
     @@NONCE < key STATUS
 
-on standard output, and likewise on standard error. Nobody who does not know the nonce can begin or
-end a record, so banners, rc files and hostile file contents stay what they are.
+Nobody who does not know the nonce can begin or end a record, so banners, rc files and hostile file
+contents stay what they are.
 """
 
 from fleetctl.shell.records import Garbled, Record, parse

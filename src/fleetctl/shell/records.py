@@ -16,28 +16,17 @@ class Record:
     output: bytes
     sections: Mapping[str, bytes] = field(default_factory=dict)
     """What came after each `section NAME`."""
-    errors: bytes = b""
 
     @property
     def text(self) -> str:
         return self.output.decode(errors="replace")
 
-    @property
-    def complaint(self) -> str:
-        """The last line that the part had to say about itself."""
-        lines = self.errors.decode(errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "")
 
-
-def parse(output: bytes, errors: bytes, nonce: str) -> dict[str, Record]:
-    complaints = {key: record.output for key, record in _records(_chunks(errors, nonce))}
+def parse(output: bytes, nonce: str) -> dict[str, Record]:
     chunks = list(_chunks(output, nonce))
     if not chunks or chunks.pop()[0] != ".":
         raise Garbled("the answer breaks off")
-    return {
-        key: Record(record.status, record.output, record.sections, complaints.get(key, b""))
-        for key, record in _records(iter(chunks))
-    }
+    return dict(_records(iter(chunks)))
 
 
 def _chunks(stream: bytes, nonce: str) -> Iterator[tuple[str, str, bytes]]:

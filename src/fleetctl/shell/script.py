@@ -12,6 +12,7 @@ COMMAND = "/bin/sh -s"
 
 quote = sh.encode
 
+# `dd` makes one large piece of many small ones, each of which would be a packet of its own.
 # A Mac's SSH session knows only the system's folders; what is there already is never replaced.
 _FRAME = """\
 fleetctl() {{
@@ -20,17 +21,16 @@ PATH=${{PATH:-/usr/bin:/bin}}:/usr/local/bin:/usr/sbin:/sbin:/opt/homebrew/bin; 
 umask 077
 system=$(uname -s)
 answer() {{
-printf '\\n@@{nonce} > %s\\n' "$1"; printf '\\n@@{nonce} > %s\\n' "$1" >&2
-( "part_$2" ) </dev/null; set -- "$1" "$?"
-printf '\\n@@{nonce} < %s %s\\n' "$1" "$2"; printf '\\n@@{nonce} < %s %s\\n' "$1" "$2" >&2
+printf '\\n@@{nonce} > %s\\n' "$1"
+( "part_$2" ) </dev/null
+printf '\\n@@{nonce} < %s %s\\n' "$1" "$?"
 }}
 section() {{ printf '\\n@@{nonce} + %s\\n' "$1"; }}
 {definitions}
 {calls}
 printf '\\n@@{nonce} .\\n'
-exit 0
 }}
-fleetctl
+{{ fleetctl | dd ibs=65536 obs=65536 2>/dev/null; exit 0; }}
 """
 
 

@@ -31,7 +31,7 @@ class CommandStep(Arguments):
 
     def probe(self, name: str) -> list[Part]:
         guard = self.unless or f"[ -e {in_shell(self.creates or '')} ]"
-        return [Part(f"guard {name}", f"( {guard}\n) >/dev/null")]
+        return [Part(f"guard {name}", f"( {guard}\n) 2>&1 >/dev/null")]
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         done = subject.facts.guards.get(name, Unknown("it was not asked"))
