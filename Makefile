@@ -63,6 +63,7 @@ fuzz: $(READY)  ## 100,000 mutated inventories and command lines; SEED=n replays
 bench: $(READY)  ## start-up and loading times, side by side with others
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/loading.py
+	$(BIN)/python benchmarks/noop.py
 
 lock: $(READY)  ## renew requirements-dev.txt from requirements-dev.in and pyproject.toml
 	$(BIN)/pip install --quiet uv
