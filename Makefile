@@ -16,9 +16,10 @@ $(READY): requirements-dev.txt pyproject.toml
 	  || { echo "fleetctl needs Python 3.11 or newer: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
 	  || { echo "this Python has no venv module: install python3-venv (Debian, Ubuntu)" >&2; exit 1; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "setting up .venv" >&2
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 demo: $(READY)  ## the commands that work today, on an inventory of their own
@@ -54,7 +55,7 @@ test-hosts: $(LAB_READY)  ## the tests that need real hosts
 	  $(BIN)/pytest -n 2 tests/contract tests/test_codecs.py tests/test_shell.py
 
 $(LAB_READY): $(READY) requirements-lab.txt
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-lab.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-lab.txt
 	@touch $@
 
 fuzz: $(READY)  ## 100,000 mutated inventories and command lines; SEED=n replays

@@ -55,7 +55,6 @@ def test_a_machine_as_installed_differs_in_exactly_the_settings(project: Project
     ]
     assert '+OLLAMA_KEEP_ALIVE="-1"' in outcome.out
     assert outcome.out.splitlines()[-1].startswith("1 node: 1 differ (")
-    assert outcome.out.splitlines()[-1].endswith("Next: fleetctl apply")
 
 
 def test_a_machine_with_exactly_the_planned_files_is_as_desired(project: Project) -> None:
@@ -150,7 +149,7 @@ def test_a_machine_without_ollama_says_what_to_do(project: Project) -> None:
     project.add("unused", ollama="installed")
     out = project.fleetctl("check").exits(3).out
     assert "bare: obstacle: Ollama is not installed" in out
-    assert "is there, but no service runs it (fleetctl provision unused)" in out
+    assert "is there, but no service runs it (make it a service" in out
 
 
 def test_one_dead_machine_is_a_result_and_no_crash(project: Project) -> None:

@@ -34,24 +34,31 @@ def service_of(node: Node, facts: Facts) -> Service | Finding:
     known = [service for service in facts.services if service.loaded or service.masked]
     if node.service != "auto":
         known = [service for service in known if service.scope == node.service]
-    if known:
+    if known and "nixos" not in facts.host.traits:
         return max(known, key=lambda service: (service.active, service.scope == "system"))
-    return _without_service(node, facts)
+    what, fix = _why_not(node, facts)
+    return Finding(Level.OBSTACLE, what, fix)
 
 
-def _without_service(node: Node, facts: Facts) -> Finding:
-    where = f"as a {node.service} service " if node.service != "auto" else ""
+def _why_not(node: Node, facts: Facts) -> tuple[str, str]:
+    """What runs Ollama instead, and what its owner can do."""
+    host = facts.host
+    if "nixos" in host.traits:
+        return "NixOS keeps its services itself", "set services.ollama.environmentVariables there"
     if not facts.services:
-        what = "there is no init system that fleetctl knows"
         wsl = "in WSL, set systemd=true in /etc/wsl.conf and restart it"
-        fix = wsl if "wsl" in facts.host.traits else "run Ollama there by hand, with `ssh: none`"
-        return Finding(Level.OBSTACLE, what, fix)
+        fix = wsl if "wsl" in host.traits else "run Ollama there by hand, with `ssh: none`"
+        return "there is no init system that fleetctl knows", fix
     if any(service.loaded for service in facts.services):
-        return Finding(
-            Level.OBSTACLE, f"Ollama does not run {where}here", "set ollama.service: auto"
-        )
-    if facts.host.programs:
-        what = f"{facts.host.programs[0]} is there, but no service runs it"
-        return Finding(Level.OBSTACLE, what, f"fleetctl provision {node.name}")
-    fix = f"install Ollama there, then: fleetctl provision {node.name}"
-    return Finding(Level.OBSTACLE, "Ollama is not installed", fix)
+        return f"no {node.service} service runs Ollama here", "set ollama.service: auto"
+    for server in facts.servers:
+        if server.unit.startswith(("docker", "libpod")):
+            return "Ollama runs in a container", "set its variables where the container is made"
+        by = f", in {server.unit}" if server.unit else ""
+        what = f"Ollama was started by hand: pid {server.pid} of user {server.uid}{by}"
+        return what, "stop it, and make it a service"
+    if any(program.startswith("/snap/") for program in host.programs):
+        return "Ollama is a snap", "set its variables with `snap set ollama`"
+    if host.programs:
+        return f"{host.programs[0]} is there, but no service runs it", "make it a service"
+    return "Ollama is not installed", "install it there"

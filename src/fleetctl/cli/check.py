@@ -63,7 +63,7 @@ def check(
     else:
         for line in plan.lines(report, diff=diff):
             console.result(line)
-        console.result(plan.summary(report, "fleetctl apply"))
+        console.result(plan.summary(report))
     if report.exit_code not in (Exit.OK, Exit.DIFFERS):
         console.talk(f"log: {log}")
     return report.exit_code

@@ -35,8 +35,8 @@ def lines(report: Report, *, diff: bool) -> Iterator[str]:
                 yield f"  {styled('hint', 'hint', sys.stdout)}: {printable(result.hint)}"
 
 
-def summary(report: Report, next_command: str) -> str:
-    """Counts, seconds, and what to do next."""
+def summary(report: Report) -> str:
+    """Counts and seconds."""
     counts = {
         "as desired": sum(result.exit_code == Exit.OK for result in report.results),
         "differ": sum(result.exit_code == Exit.DIFFERS for result in report.results),
@@ -46,8 +46,7 @@ def summary(report: Report, next_command: str) -> str:
     }
     said = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
     nodes = f"{len(report.results)} node{'s' if len(report.results) != 1 else ''}"
-    after = f" Next: {next_command}" if report.exit_code == Exit.DIFFERS else ""
-    return f"{nodes}: {said or 'nothing to look at'} ({report.seconds:.1f} s).{after}"
+    return f"{nodes}: {said or 'nothing to look at'} ({report.seconds:.1f} s)."
 
 
 def document(report: Report) -> dict[str, object]:
