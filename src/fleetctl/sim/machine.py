@@ -4,6 +4,7 @@ What makes it Linux (or, later, a Mac) is its operating system, which is handed 
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -18,6 +19,8 @@ from fleetctl.sim.sshd import Events, Login, SshServer, fingerprint, make_key, p
 
 OLLAMA_PORT = 11434
 _STOP_SECONDS = 1.0
+_PORTS = range(15000, 32000)
+"""Below those that the kernel gives to others while ours is not yet listened on."""
 
 
 class OperatingSystem(Protocol):
@@ -206,9 +209,10 @@ class Machine:
     def _port(self, name: str) -> int:
         """A port of this host's loopback, chosen once, so that it is the same after a reboot."""
         file = self.folder / f"{name}.port"
-        if not file.exists():
-            with socket.create_server(("127.0.0.1", 0)) as probe:
-                file.write_text(str(probe.getsockname()[1]))
+        while not file.exists():
+            port = random.choice(_PORTS)
+            with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+                file.write_text(str(port))
         return int(file.read_text())
 
     def _tunnel_port(self, port: int) -> int | None:
