@@ -193,6 +193,11 @@ def test_a_broken_jump_is_one_message(box: Machine, home: Path) -> None:
     assert error.message == ("the jump host nobody@127.0.0.1:1: 127.0.0.1:1 refused the connection")
 
 
+def test_trust_wants_one_node_with_ssh(project: Project) -> None:
+    for name in ("controller", "nobody", "box,controller,nobody"):
+        project.fleetctl("trust", name).exits(2)
+
+
 def test_trust_asks_for_the_fingerprint_and_keeps_it(project: Project, box: Machine) -> None:
     known = project.fleetctl.folder / ".fleetctl" / "known_hosts"
     fleetctl = project.fleetctl

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 
 from fleetctl import backends
-from fleetctl.errors import FleetError
+from fleetctl.errors import Exit, FleetError
 from fleetctl.links import Limits, Link
 from fleetctl.links.elevate import root_shell
 from fleetctl.links.exchange import Output, collect
@@ -94,6 +94,7 @@ def _records(output: Output, nonce: str) -> dict[str, Record]:
         raise FleetError(
             f"its shell did not run the script ({error}){heard}",
             hint="can this user run commands over SSH there? try: ssh … /bin/sh -c true",
+            exit_code=Exit.UNREACHABLE,
         ) from None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,10 @@ class LabProject:
         state.mkdir(exist_ok=True)
         shutil.copy(self.lab.known_hosts, state / "known_hosts")
 
-    def __call__(self, *arguments: str) -> Outcome:
+    def __call__(self, *arguments: str, env: Mapping[str, str] | None = None) -> Outcome:
         fleetctl = FleetctlIn(self.folder)
         fleetctl.write(json.dumps({"nodes": self.nodes, **self.rest}))
-        return fleetctl(*arguments)
+        return fleetctl(*arguments, env=env)
 
     def changes(self, node: Node) -> list[str]:
         """The titles and details of what a check would change on a node."""

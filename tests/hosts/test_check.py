@@ -250,7 +250,7 @@ def test_a_jump_host_is_passed_and_must_be_known_too(boot: Boot, project: LabPro
 def test_a_shell_that_exits_by_itself_is_told(shared: Shared, project: LabProject) -> None:
     node = shared("installer+rc-exits")
     project.add(node)
-    assert "its shell did not run the script" in project("check").exits(5).out
+    assert "its shell did not run the script" in project("check").exits(4).out
 
 
 @pytest.mark.parametrize(

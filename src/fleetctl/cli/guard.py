@@ -87,7 +87,8 @@ def _ended_by(error: BaseException, *, as_json: bool, debug: bool) -> Exit:
         case OSError(errno=errno.EPIPE):
             return Exit.PIPE_CLOSED
         case OSError():
-            console.complain("error", f"the result cannot be written: {error.strerror or error}")
+            what = error.filename or "the result cannot be written"
+            console.complain("error", f"{what}: {error.strerror or error}")
             return Exit.FAILED
     return _bug(error, debug)
 

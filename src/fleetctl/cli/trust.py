@@ -39,9 +39,9 @@ def trust(
     from fleetctl.run import host_keys_of
 
     fleet, _ = load_fleet(file)
-    (chosen, *more) = select(fleet, node).nodes
-    if more or chosen.ssh is None or chosen.ssh.is_local:
-        raise FleetError(f"{node} is not one node with SSH", exit_code=Exit.USAGE)
+    chosen, *more = (*select(fleet, node).nodes, None)
+    if chosen is None or more != [None] or chosen.ssh is None or chosen.ssh.is_local:
+        raise FleetError(f"{node!r} is not one node with SSH", exit_code=Exit.USAGE)
     keys = host_keys_of(fleet)
     name, key = Dialler(keys, timeout).host_key(chosen.name, chosen.ssh)
     shown = host_keys.fingerprint(key)

@@ -8,7 +8,7 @@ import select
 import fabric
 import paramiko
 
-from fleetctl.errors import FleetError
+from fleetctl.errors import Exit, FleetError
 from fleetctl.links.streams import Stream
 from fleetctl.shell import COMMAND
 
@@ -20,8 +20,12 @@ class SshLink:
         self._connection = connection
 
     def shell(self) -> SshProcess:
-        channel = self._transport.open_session()
-        channel.exec_command(COMMAND)
+        try:
+            channel = self._transport.open_session()
+            channel.exec_command(COMMAND)
+        except (OSError, EOFError, paramiko.SSHException) as error:
+            what = f"the connection was lost: {error or type(error).__name__}"
+            raise FleetError(what, hint="try again", exit_code=Exit.UNREACHABLE) from error
         return SshProcess(channel)
 
     def tcp(self, host: str, port: int, timeout: float) -> Stream:
@@ -51,11 +55,11 @@ class SshProcess:
         self._ready.register(channel.fileno(), select.POLLIN)
 
     def send(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):  # it has ended; its output says why
+        with contextlib.suppress(OSError, EOFError):  # it has ended; its output says why
             self._channel.sendall(data)
 
     def end_input(self) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, EOFError):
             self._channel.shutdown_write()
 
     def receive(self, seconds: float) -> tuple[bytes, bytes] | None:
@@ -84,4 +88,5 @@ class SshProcess:
         return self._channel.recv_exit_status() if self._channel.exit_status_ready() else -1
 
     def close(self) -> None:
-        self._channel.close()
+        with contextlib.suppress(OSError, EOFError):
+            self._channel.close()

@@ -262,7 +262,7 @@ def _close(channel: paramiko.Channel) -> None:
 def _pump(channel: paramiko.Channel, source: IO[bytes], send: Callable[[bytes], object]) -> None:
     ready = select.poll()
     ready.register(source, select.POLLIN)
-    with source, contextlib.suppress(OSError):
+    with source, contextlib.suppress(OSError, EOFError):
         # looking at the channel meanwhile, so that the command's first write after the client has
         # gone fails already
         while not channel.closed:
@@ -274,7 +274,7 @@ def _pump(channel: paramiko.Channel, source: IO[bytes], send: Callable[[bytes], 
 
 
 def _feed(channel: paramiko.Channel, target: IO[bytes], pumps: list[threading.Thread]) -> None:
-    with contextlib.suppress(OSError), target:
+    with contextlib.suppress(OSError, EOFError), target:
         while data := channel.recv(_SIZE):
             target.write(data)
             target.flush()

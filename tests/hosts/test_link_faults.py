@@ -1,0 +1,172 @@
+"""Faults between controller and node, by their numbers in the catalogue; on real sshd."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.hosts.project import LabProject
+from tests.hosts.test_check import AS_INSTALLED
+from tests.lab.command import run
+from tests.lab.fixture_types import Boot, Shared
+from tests.lab.lab import Lab
+from tests.lab.node import Node
+from tests.lab.proxy import Toxics, proxy_to
+
+pytestmark = [pytest.mark.host, pytest.mark.ollama]
+
+
+@pytest.fixture
+def project(lab: Lab, tmp_path: Path) -> LabProject:
+    return LabProject(lab, tmp_path)
+
+
+def configure_sshd(lab: Lab, node: Node, text: str) -> None:
+    node.write("/etc/ssh/sshd_config.d/test.conf", text)
+    lab.ssh(node, "systemctl restart ssh", root=True)
+
+
+def through_proxy(project: LabProject, node: Node, port: int) -> None:
+    project.add(node)
+    project.nodes[node.name]["ssh"] |= {"host": "127.0.0.1", "port": port}
+    known = project.folder / ".fleetctl" / "known_hosts"
+    known.write_text(f"[127.0.0.1]:{port} {node.host_key}\n")
+
+
+def test_fault_2_nobody_answers(project: LabProject, shared: Shared) -> None:
+    """A full backlog drops the SYN, as a black hole would."""
+    project.add(shared("installer"))
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        port = full.getsockname()[1]
+        filling = [socket.socket() for _ in range(4)]
+        for each in filling:
+            each.setblocking(False)
+            each.connect_ex(("127.0.0.1", port))
+        project.nodes["hole"] = {"ssh": {"host": "127.0.0.1", "port": port}}
+        started = time.monotonic()
+        out = project("check", "--timeout", "2").exits(4).out
+        taken = time.monotonic() - started
+        for each in filling:
+            each.close()
+    assert f"no answer from 127.0.0.1:{port} in 2 s" in out
+    assert "OLLAMA_KEEP_ALIVE" in out  # the other node was looked at all the same
+    assert taken < 10
+
+
+@pytest.mark.parametrize("kind", ["unreachable", "prohibit"])
+def test_fault_3_the_network_says_no(kind: str, project: LabProject, lab: Lab) -> None:
+    address = lab.network.ipv4(250)
+    run("ip", "route", "add", kind, f"{address}/32")
+    try:
+        project.nodes["gone"] = {"ssh": {"host": address}}
+        out = project("check").exits(4).out
+    finally:
+        run("ip", "route", "delete", kind, f"{address}/32")
+    assert f"{address}:22 cannot be reached" in out
+
+
+def test_fault_5_a_busy_sshd_is_tried_again(boot: Boot, lab: Lab, project: LabProject) -> None:
+    node = boot("installer")
+    project.add(node)
+    configure_sshd(lab, node, "MaxStartups 1\n")
+    held = socket.create_connection((node.address, 22))
+    held.recv(100)
+    threading.Timer(0.6, held.close).start()
+    assert project.changes(node) == AS_INSTALLED
+
+
+@pytest.fixture
+def full_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An agent that holds ten keys, none of which the node knows."""
+    said = subprocess.run(["ssh-agent", "-s"], capture_output=True, text=True, check=True).stdout
+    values = dict(part.split("=", 1) for part in said.replace("\n", "").split(";") if "=" in part)
+    monkeypatch.setenv("SSH_AUTH_SOCK", values["SSH_AUTH_SOCK"])
+    for at in range(10):
+        key = str(tmp_path / f"key-{at}")
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
+        subprocess.run(["ssh-add", "-q", key], check=True)
+    yield
+    os.kill(int(values["SSH_AGENT_PID"]), 15)
+
+
+def test_fault_8_only_the_named_key_is_offered(
+    boot: Boot, lab: Lab, project: LabProject, full_agent: None
+) -> None:
+    node = boot("installer")
+    project.add(node)
+    configure_sshd(lab, node, "MaxAuthTries 2\n")
+    agent = {"SSH_AUTH_SOCK": os.environ["SSH_AUTH_SOCK"]}
+    assert "OLLAMA_KEEP_ALIVE" in project("check", env=agent).exits(3).out
+
+
+def test_fault_14_a_peer_that_vanishes_is_noticed(shared: Shared, project: LabProject) -> None:
+    node = shared("installer")
+    with proxy_to(node.address, 22, Toxics(stall_after=6000)) as proxy:
+        through_proxy(project, node, proxy.port)
+        started = time.monotonic()
+        project("check", "--timeout", "3").exits(4)
+        assert time.monotonic() - started < 15
+
+
+def test_fault_12_a_cut_connection_is_a_result(shared: Shared, project: LabProject) -> None:
+    node = shared("installer")
+    for at in (100, 2000, 3500, 6000, 9000):
+        with proxy_to(node.address, 22, Toxics(cut_after=at)) as proxy:
+            through_proxy(project, node, proxy.port)
+            assert project("check", "--timeout", "3").code in (4, 5), at
+
+
+def test_fault_17_a_slow_line_is_only_slow(shared: Shared, project: LabProject) -> None:
+    node = shared("installer")
+    with proxy_to(node.address, 22, Toxics(slice=800, delay=0.1)) as proxy:  # 64 kbit/s
+        through_proxy(project, node, proxy.port)
+        assert project.changes(node) == AS_INSTALLED
+
+
+def test_fault_21_a_dead_jump_host_is_one_message(
+    boot: Boot, shared: Shared, project: LabProject
+) -> None:
+    jump = boot("jump")
+    jump.cut_power()
+    for at in range(3):
+        project.nodes[f"behind-{at}"] = {
+            "ssh": {"host": f"10.97.99.{at + 1}", "jump": f"ada@{jump.address}"},
+            "endpoint": "http://127.0.0.1:1",
+        }
+    out = project("check", "--timeout", "2").exits(4).out
+    assert out.count(f"the jump host ada@{jump.address}: ") == 3
+    assert len({line.partition(": ")[2] for line in out.splitlines() if "jump host" in line}) == 1
+
+
+def test_fault_22_sftp_is_not_needed(boot: Boot, lab: Lab, project: LabProject) -> None:
+    node = boot("installer")
+    project.add(node)
+    lab.ssh(node, "sed -i /Subsystem/d /etc/ssh/sshd_config; systemctl restart ssh", root=True)
+    assert project.changes(node) == AS_INSTALLED
+
+
+@pytest.mark.parametrize(
+    ("prepare", "says"),
+    [
+        ("echo 'ForceCommand echo no entry' >/etc/ssh/sshd_config.d/x.conf", "no entry"),
+        ("usermod --shell /usr/sbin/nologin ada", "This account is currently not available"),
+    ],
+    ids=["ForceCommand", "nologin"],
+)
+def test_fault_23_an_account_without_a_shell_is_named(
+    prepare: str, says: str, boot: Boot, lab: Lab, project: LabProject
+) -> None:
+    node = boot("installer")
+    project.add(node)
+    lab.ssh(node, f"{prepare}; (sleep 0.3; systemctl restart ssh) >/dev/null 2>&1 &", root=True)
+    time.sleep(1)
+    assert f"it said: {says}" in project("check").exits(4).out
