@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -245,6 +246,11 @@ def test_a_jump_host_is_passed_and_must_be_known_too(boot: Boot, project: LabPro
     known.write_text("\n".join(lines) + "\n")
     outcome = project("check").exits(8)
     assert f"the jump host ada@{jump.address}: its host key is not known" in outcome.out
+    fingerprint = re.search(r"SHA256:\S+", outcome.out)
+    assert fingerprint
+    trusted = project("trust", node.name, "--fingerprint", fingerprint[0]).exits(0)
+    assert f"trusted: {jump.address} SHA256:" in trusted.out
+    project("check").exits(3)
 
 
 def test_a_shell_that_exits_by_itself_is_told(shared: Shared, project: LabProject) -> None:

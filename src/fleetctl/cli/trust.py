@@ -28,7 +28,7 @@ def trust(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Accept the SSH host key of a node.
+    """Accept the SSH host key of a node, or of the jump host on the way.
 
     Compare the fingerprint with the one that the machine itself shows:
     ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub
@@ -66,7 +66,7 @@ def trust(
     if as_json:
         console.document({"node": chosen.name, "name": name, "fingerprint": shown, "state": said})
     else:
-        console.result(f"{chosen.name}: {said}: {shown}")
+        console.result(f"{chosen.name}: {said}: {name} {shown}")
 
 
 def _asked(name: str, fingerprint: str) -> bool:

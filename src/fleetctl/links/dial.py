@@ -11,7 +11,6 @@ import logging
 import random
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -49,19 +48,26 @@ class Dialler:
         self._keyring = Keyring()
         self._timeout = timeout
         self._ssh_config = paramiko.SSHConfig.from_text("\n".join(ssh_config.lines()))
-        self._jumps: dict[str, _Shared] = defaultdict(_Shared)
+        self._jumps: dict[str, _Shared] = {}
         logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
     def dial(self, node: str, ssh: Ssh) -> SshLink:
         return SshLink(self._open(node, ssh))
 
     def host_key(self, node: str, ssh: Ssh) -> tuple[str, paramiko.PKey]:
-        """The key that a node shows, and its name in known_hosts; nobody logs in."""
+        """The key that a node shows, and its name in known_hosts; nobody logs in there.
+
+        A jump host on the way whose key is not known comes first.
+        """
         try:
             self._open(node, ssh, check=_look).close()
         except _Seen as seen:
             return seen.name, seen.key
         raise FleetError(f"{ssh.host} showed no host key")
+
+    def _pass_or_look(self, node: str, name: str, key: paramiko.PKey) -> None:
+        if self._host_keys.known(name).get(key.get_name()) != key:
+            _look(node, name, key)
 
     def close(self) -> None:
         for jump in self._jumps.values():
@@ -80,7 +86,8 @@ class Dialler:
         said = connection.ssh_config
         jump = ssh.jump or said.get("proxyjump", "none")
         if jump != "none" and jump not in through:
-            connection.gateway = self._jump(node, jump, through)
+            on_the_way = self._pass_or_look if check else None
+            connection.gateway = self._jump(node, jump, through, on_the_way)
         elif "proxycommand" in said:
             connection.gateway = said["proxycommand"]
         files = [ssh.identity_file] if ssh.identity_file else said.get("identityfile", [])
@@ -96,20 +103,26 @@ class Dialler:
             "disabled_algorithms": _WEAK,
             "transport_factory": partial(_transport, list(self._host_keys.known(name))),
         }
-        self._connect(connection, login)
+        try:
+            self._connect(connection, login)
+        except BaseException:
+            connection.client.close()
+            raise
         return connection
 
-    def _jump(self, node: str, spec: str, through: tuple[str, ...]) -> fabric.Connection:
+    def _jump(
+        self, node: str, spec: str, through: tuple[str, ...], check: Check | None
+    ) -> fabric.Connection:
         """All nodes behind a jump host share one connection to it, or one refusal."""
         *before, last = spec.split(",")
-        shared = self._jumps[spec]
+        shared = self._jumps.setdefault(spec, _Shared())
         with shared.lock:
             if shared.error:
                 raise shared.error
             if shared.connection is None:
                 hop = _hop(last, ",".join(before) or None)
                 try:
-                    shared.connection = self._open(node, hop, (*through, spec))
+                    shared.connection = self._open(node, hop, (*through, spec), check)
                 except FleetError as error:
                     shared.error = FleetError(
                         f"the jump host {last}: {error.message}",
