@@ -29,6 +29,9 @@ from paramiko.common import (
 from fleetctl.sim.processes import Account, start_process
 
 COMMAND = b"/bin/sh -s"
+_GONE = (OSError, EOFError, paramiko.SSHException)
+"""How paramiko says that the other side is not there any more."""
+
 _SIZE = 65536
 _LOOK_MILLISECONDS = 100
 _LOG = "fleetctl.sim.sshd"
@@ -115,7 +118,7 @@ class SshServer:
         connection = _Connection(self._login, self._events)
         channels: list[paramiko.Channel] = []  # paramiko itself keeps only weak references
         # a client that hangs up during the handshake is no event
-        with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
+        with contextlib.suppress(*_GONE):
             transport.start_server(server=connection)
             while transport.is_active():
                 if channel := transport.accept(_LOOK_MILLISECONDS / 1000):
@@ -240,7 +243,7 @@ class _Connection(paramiko.ServerInterface):
         ]
         _started(_feed, channel, process.stdin, pumps)
         code = process.wait()
-        if not channel.closed:
+        with contextlib.suppress(*_GONE):
             # a signal is reported as a shell would; sshd's own message for it says no more
             channel.send_exit_status(code if code >= 0 else 128 - code)
         for pump in pumps:
@@ -255,14 +258,14 @@ def _started(target: Callable[..., None], *arguments: object) -> threading.Threa
 
 
 def _close(channel: paramiko.Channel) -> None:
-    with contextlib.suppress(OSError, EOFError):  # the connection went first
+    with contextlib.suppress(*_GONE):  # the connection went first
         channel.close()
 
 
 def _pump(channel: paramiko.Channel, source: IO[bytes], send: Callable[[bytes], object]) -> None:
     ready = select.poll()
     ready.register(source, select.POLLIN)
-    with source, contextlib.suppress(OSError, EOFError):
+    with source, contextlib.suppress(*_GONE):
         # looking at the channel meanwhile, so that the command's first write after the client has
         # gone fails already
         while not channel.closed:
@@ -274,7 +277,7 @@ def _pump(channel: paramiko.Channel, source: IO[bytes], send: Callable[[bytes], 
 
 
 def _feed(channel: paramiko.Channel, target: IO[bytes], pumps: list[threading.Thread]) -> None:
-    with contextlib.suppress(OSError, EOFError), target:
+    with contextlib.suppress(*_GONE), target:
         while data := channel.recv(_SIZE):
             target.write(data)
             target.flush()
@@ -284,14 +287,14 @@ def _feed(channel: paramiko.Channel, target: IO[bytes], pumps: list[threading.Th
 
 
 def _carry_out(channel: paramiko.Channel, target: socket.socket) -> None:
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(*_GONE):
         while data := channel.recv(_SIZE):
             target.sendall(data)
         target.shutdown(socket.SHUT_RDWR if channel.closed else socket.SHUT_WR)
 
 
 def _carry_in(channel: paramiko.Channel, target: socket.socket) -> None:
-    with target, contextlib.suppress(OSError):
+    with target, contextlib.suppress(*_GONE):
         while data := target.recv(_SIZE):
             channel.sendall(data)
     _close(channel)
