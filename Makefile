@@ -28,7 +28,7 @@ demo: $(READY)  ## the commands that work today, on an inventory of their own
 	  "inventory --graph"; do printf '\n$$ fleetctl %s\n' "$$run"; fleetctl $$run || exit; done
 
 test: $(READY)  ## all tests that need no root
-	$(BIN)/pytest -n 2 --ignore tests/hosts tests
+	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/hosts tests
 
 lint: $(READY)  ## ruff, mypy, shellcheck
 	$(BIN)/ruff check
