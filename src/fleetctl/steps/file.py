@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Self
 
@@ -55,5 +54,4 @@ class FileStep(Arguments):
 
 def in_shell(path: str) -> str:
     """A path as a word of a script; `~` is the user's home."""
-    home, rest = re.match(r"(~?)(.*)", path, re.DOTALL).groups()  # type: ignore[union-attr]
-    return f'"$HOME"{quote(rest)}' if home else quote(rest)
+    return f'"$HOME"{quote(path[1:])}' if path.startswith("~") else quote(path)

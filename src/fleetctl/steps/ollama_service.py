@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
 from typing import ClassVar
 
 from fleetctl.model import variables
@@ -81,7 +82,7 @@ def _unseen(service: Service, wanted: Mapping[str, str]) -> Iterator[Finding]:
 def _others(service: Service, facts: Facts) -> Iterator[Finding]:
     """Servers that somebody else has started."""
     for server in facts.servers:
-        if server.pid == service.pid or (service.pid and server.unit == "ollama.service"):
+        if server.pid == service.pid or server.unit == PurePosixPath(service.definition).name:
             continue
         text = f"another Ollama serves here: pid {server.pid} of user {server.uid}"
         by = f", in {server.unit}" if server.unit else ""
