@@ -10,12 +10,11 @@ from typing import Any
 from fleetctl.codecs import systemd_env_file
 from fleetctl.model.facts import Api, Facts, File, Host, Server, Service, Source, Unknown
 from fleetctl.model.plan import (
-    Enable,
     NodePlan,
     PullModel,
-    Reload,
     Restart,
     RunCommand,
+    Supervise,
     WriteFile,
 )
 
@@ -80,9 +79,9 @@ def after(plan: NodePlan, facts: Facts) -> Facts:
         match change:
             case WriteFile():
                 facts = _written(facts, change)
-            case Enable():
+            case Supervise(verb="enable"):
                 facts = _with_service(facts, enabled=True)
-            case Reload():
+            case Supervise(verb="reload"):
                 facts = _with_service(facts, reload_pending=False)
             case Restart():
                 facts = _restarted(facts)
@@ -101,6 +100,7 @@ def _with_service(facts: Facts, **changes: Any) -> Facts:
 
 def _written(facts: Facts, change: WriteFile) -> Facts:
     path = change.path.replace("~", HOME, 1)
+    assert change.after is not None
     file = File(change.after, "-rw-r--r--", 0)
     service = facts.services[0]
     sources = [source for source in service.sources if not source.ours]

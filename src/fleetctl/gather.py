@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 from fleetctl import backends
 from fleetctl.errors import Exit, FleetError
 from fleetctl.links import Limits, Link
+from fleetctl.links.dial import Dialler
 from fleetctl.links.elevate import root_shell
 from fleetctl.links.exchange import Output, collect
+from fleetctl.links.local import LocalLink
 from fleetctl.model import address
 from fleetctl.model.facts import Api, Facts, File, Unknown
 from fleetctl.model.fleet import Node
+from fleetctl.model.plan import NodePlan
 from fleetctl.ollama.api import Client, NoAnswer
 from fleetctl.playbook import Entry
 from fleetctl.shell import Garbled, Part, Record, parse, script, survey
@@ -31,6 +36,33 @@ def questions(playbook: Iterable[Entry]) -> list[Part]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """Looks at nodes, and plans for them: what is the same for all nodes of a run."""
+
+    dialler: Dialler
+    parts: list[Part]
+    planner: Callable[[Node, Facts], NodePlan]
+    limits: Limits
+    password: str | None
+
+    @contextmanager
+    def link(self, node: Node) -> Iterator[Link]:
+        assert node.ssh is not None
+        local = node.ssh.is_local
+        link: Link = LocalLink() if local else self.dialler.dial(node.name, node.ssh)
+        try:
+            yield link
+        finally:
+            link.close()
+
+    def plan(self, link: Link, node: Node) -> NodePlan:
+        return self.planner(node, self.facts(link, node))
+
+    def facts(self, link: Link, node: Node) -> Facts:
+        return gather(link, node, self.parts, self.limits, self.password)
+
+
 def gather(
     link: Link, node: Node, parts: list[Part], limits: Limits, password: str | None = None
 ) -> Facts:
@@ -39,8 +71,8 @@ def gather(
     shell = link.shell()
     shell.send(script(parts, nonce).encode())
     shell.end_input()
-    wanted = node.environment.get("OLLAMA_HOST", _DEFAULT)
-    api = _ask(link, wanted, limits.seconds)
+    wanted = listens(node)
+    api = ask(link, wanted, limits.seconds)
     output = collect(shell, limits)
     _LOG.debug("%s said %r and %r", node.name, output.output, output.errors)
     records = _records(output, nonce)
@@ -53,35 +85,51 @@ def gather(
     if isinstance(api, Unknown):
         running = (service.listens for service in services if service.active)
         elsewhere = next((each for each in running if each and each != wanted), None)
-        api = _ask(link, elsewhere, limits.seconds) if elsewhere else api
+        api = ask(link, elsewhere, limits.seconds) if elsewhere else api
     return Facts(
         host=survey.host(records),
         services=services,
         servers=tuple(survey.servers(records["servers"])) if "servers" in records else (),
         api=api,
         files=dict(_files(records)),
+        unfinished=survey.unfinished(records),
         guards=dict(_guards(records)),
     )
 
 
-def _ask(link: Link, listens: str, timeout: float) -> Api | Unknown:
+def listens(node: Node) -> str:
+    """Where the Ollama of a node shall listen."""
+    return node.environment.get("OLLAMA_HOST", _DEFAULT)
+
+
+def place_of(listens: str) -> tuple[str, int]:
+    """Host and port at which the node itself reaches a server that listens there."""
     host, port = address.split_host_port(address.listen_address(listens))
-    place = (_reachable(host), port or address.OLLAMA_PORT)
+    host = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104
+    return host, port or address.OLLAMA_PORT
+
+
+@contextmanager
+def client(link: Link, listens: str, timeout: float) -> Iterator[Client]:
+    """Ollama's API, through the link, from the node itself."""
+    place = place_of(listens)
     try:
-        client = Client(link.tcp(*place, timeout), *place)
+        stream = link.tcp(*place, timeout)
     except (OSError, EOFError, FleetError):
-        return Unknown(f"nothing answers at {place[0]} port {place[1]}")
+        raise NoAnswer(f"nothing answers at {place[0]} port {place[1]}") from None
+    opened = Client(stream, *place)
     try:
-        return client.facts()
+        yield opened
+    finally:
+        opened.close()
+
+
+def ask(link: Link, listens: str, timeout: float) -> Api | Unknown:
+    try:
+        with client(link, listens, timeout) as api:
+            return api.facts()
     except NoAnswer as error:
         return Unknown(str(error))
-    finally:
-        client.close()
-
-
-def _reachable(host: str) -> str:
-    """Where the node itself reaches a server that listens there."""
-    return "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104
 
 
 def _records(output: Output, nonce: str) -> dict[str, Record]:

@@ -8,7 +8,7 @@ from fleetctl import backends
 from fleetctl.audit import exposure
 from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Fleet, Node
-from fleetctl.model.plan import Change, Finding, NodePlan
+from fleetctl.model.plan import Change, Finding, NodePlan, Recover
 from fleetctl.playbook import Entry
 from fleetctl.render import Templates
 from fleetctl.steps import Subject
@@ -24,7 +24,9 @@ def plan(
 ) -> NodePlan:
     """`only` names the kinds of step to look at; none means all."""
     subject = Subject(fleet, node, facts, backends.service_of(node, facts), templates)
-    changes: list[tuple[str, Change]] = []
+    changes: list[tuple[str, Change]] = [
+        ("recover", Recover(scope == "system")) for scope in sorted(facts.unfinished)
+    ]
     findings: list[Finding] = []
     for entry in playbook:
         if (only and entry.step.kind not in only) or not entry.applies(subject):
@@ -35,4 +37,4 @@ def plan(
             else:
                 changes.append((entry.step.kind, each))
     findings += exposure.findings(node, facts)
-    return NodePlan(node.name, tuple(changes), tuple(dict.fromkeys(findings)))
+    return NodePlan(node.name, facts, tuple(changes), tuple(dict.fromkeys(findings)))

@@ -1,34 +1,43 @@
-"""The one path: load, connect, gather, plan, and stop there or go on."""
+"""The one path: look at every node, plan, show, ask, carry out, and look again."""
 
 from __future__ import annotations
 
 import gc
+import getpass
 import logging
-import queue
+import platform
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.gather import gather, questions
-from fleetctl.links import Limits, Link
+from fleetctl.execute.interrupt import patient
+from fleetctl.execute.node import Means, carry_out
+from fleetctl.execute.parallel import in_parallel
+from fleetctl.execute.rollout import Budget, Share, roll_out
+from fleetctl.gather import Observer, questions
+from fleetctl.links import Limits
 from fleetctl.links.dial import Dialler
 from fleetctl.links.host_keys import Ask, HostKeys
-from fleetctl.links.local import LocalLink
+from fleetctl.model.events import Ended, Listener, Looked, Planned
+from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Fleet, Node
-from fleetctl.model.plan import Lost, Result
-from fleetctl.model.report import Report
+from fleetctl.model.plan import Level, Lost, NodePlan, Result
+from fleetctl.model.report import Outcome, Report, State
 from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
 from fleetctl.render import Templates
-from fleetctl.shell import script
+from fleetctl.shell import Part, script
+from fleetctl.shell.transaction import Patience
 
 _LOG = logging.getLogger(__name__)
-Item = TypeVar("Item")
-Outcome = TypeVar("Outcome")
+_TENTH = Share(10, percent=True)
+_PATIENCE = Patience()
+
+Confirm = Callable[[Report], bool]
+"""Whether the plan that was shown shall be carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +53,71 @@ class Request:
     """Asks for the password of sudo, where one is to be used."""
 
 
-def look(request: Request, tell: Callable[[Result], None]) -> Report:
-    """What differs on each node; a node is planned as soon as its facts are in."""
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """How changes go over the fleet."""
+
+    confirm: Confirm
+    serial: Share | None = None
+    max_fail: Share | None = None
+    patience: Patience = _PATIENCE
+    wait_idle: bool = False
+    all_or_nothing: bool = False
+    """Whether one node that cannot be changed is a reason to change none."""
+    forget: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to ask of each node, and how the answers become a plan."""
+
+    parts: list[Part]
+    planner: Callable[[Node, Facts], NodePlan]
+
+
+def as_the_playbook_says(request: Request) -> Task:
+    playbook = read_playbook(request.playbook, request.fleet.root)
+    templates = Templates(request.fleet.root)
+
+    def planner(node: Node, facts: Facts) -> NodePlan:
+        return plan(request.fleet, node, facts, playbook, templates, request.only)
+
+    return Task(questions(playbook), planner)
+
+
+def run(
+    request: Request, tell: Listener, rollout: Rollout | None = None, task: Task | None = None
+) -> Report:
+    """What differs on each node and, with a roll-out, what became of it."""
     started = time.monotonic()
     gc.freeze()  # what was loaded until now stays
     gc.enable()
-    fleet = request.fleet
-    playbook = read_playbook(request.playbook, fleet.root)
-    templates = Templates(fleet.root)
-    parts = questions(playbook)
-    limits = Limits(request.timeout)
-    dialler = Dialler(host_keys_of(fleet, request.ask), request.timeout)
-    password = request.password() if request.password else None
+    task = task or as_the_playbook_says(request)
+    observer = Observer(
+        dialler=Dialler(host_keys_of(request.fleet, request.ask), request.timeout),
+        parts=task.parts,
+        planner=task.planner,
+        limits=Limits(request.timeout),
+        password=request.password() if request.password else None,
+    )
+    try:
+        results = _look_at_all(request, observer, tell)
+        report = Report(results, time.monotonic() - started)
+        tell(Planned(report))
+        if rollout and (report.pending or report.blocked):
+            report = _change(request, observer, tell, rollout, report)
+    finally:
+        observer.dialler.close()
+    return replace(report, seconds=time.monotonic() - started)
+
+
+def _look_at_all(request: Request, observer: Observer, tell: Listener) -> tuple[Result, ...]:
+    """A node is planned for as soon as its facts are in."""
 
     def look_at(node: Node) -> Result:
         try:
-            with open_link(dialler, node) as link:
-                facts = gather(link, node, parts, limits, password)
-            return plan(fleet, node, facts, playbook, templates, request.only)
+            with observer.link(node) as link:
+                return observer.plan(link, node)
         except FleetError as error:
             _LOG.debug("%s failed", node.name, exc_info=True)
             return Lost(node.name, error.message, error.hint, error.exit_code)
@@ -74,10 +130,61 @@ def look(request: Request, tell: Callable[[Result], None]) -> Report:
     managed = [node for node in request.nodes if node.ssh]
     for node, result in in_parallel(look_at, managed, request.forks):
         results[node.name] = result
-        tell(result)
-    dialler.close()
-    ordered = tuple(results[node.name] for node in managed)
-    return Report(ordered, time.monotonic() - started)
+        tell(Looked(result))
+    return tuple(results[node.name] for node in managed)
+
+
+def _change(
+    request: Request, observer: Observer, tell: Listener, rollout: Rollout, report: Report
+) -> Report:
+    outcomes = {plan.node: _in_the_way(plan) for plan in report.blocked}
+    able = [plan for plan in report.pending if plan.node not in outcomes]
+    lost = [result for result in report.results if isinstance(result, Lost)]
+    if rollout.all_or_nothing and (outcomes or lost):
+        able = []
+    if not able:
+        return replace(report, outcomes=outcomes)
+    if not rollout.confirm(report):
+        return report
+    count = len(report.results)
+    stop = threading.Event()
+    allowed = rollout.max_fail.of(count) if rollout.max_fail else None
+    budget = Budget(allowed, len(lost) + len(outcomes), stop)
+    means = Means(
+        observer=observer,
+        tell=tell,
+        owner=f"{_user()}@{platform.node()}",
+        patience=rollout.patience,
+        gate=threading.Semaphore(max(1, (rollout.serial or _TENTH).of(count))),
+        stop=stop,
+        halted=budget.halted,
+        wait_idle=rollout.wait_idle,
+        forget=rollout.forget,
+    )
+
+    def change(plan: NodePlan) -> Outcome:
+        return carry_out(request.fleet.nodes[plan.node], plan, means)
+
+    with patient(stop, tell) as heard:
+        for outcome in roll_out(able, change, budget, request.forks):
+            outcomes[outcome.node] = outcome
+            tell(Ended(outcome))
+    return replace(report, outcomes=outcomes, stopped=tuple(heard))
+
+
+def _in_the_way(plan: NodePlan) -> Outcome:
+    """A node that is not touched, and why."""
+    found = plan.worst(Level.OBSTACLE)
+    state: State = "refused" if plan.worst(Level.EXPOSURE) else "failed"
+    fixes = "; ".join(finding.fix for finding in found if finding.fix)
+    what = "; ".join(finding.text for finding in found)
+    return Outcome(plan.node, state, (), f"not touched: {what}", fixes or None)
+
+
+def _user() -> str:
+    with suppress(KeyError, OSError):
+        return getpass.getuser()
+    return "somebody"
 
 
 def host_keys_of(fleet: Fleet, ask: Ask | None = None) -> HostKeys:
@@ -86,44 +193,4 @@ def host_keys_of(fleet: Fleet, ask: Ask | None = None) -> HostKeys:
 
 def question_script(request: Request) -> str:
     """What would be sent to a node to gather facts."""
-    return script(questions(read_playbook(request.playbook, request.fleet.root)), "NONCE")
-
-
-@contextmanager
-def open_link(dialler: Dialler, node: Node) -> Iterator[Link]:
-    assert node.ssh is not None
-    link: Link = LocalLink() if node.ssh.is_local else dialler.dial(node.name, node.ssh)
-    try:
-        yield link
-    finally:
-        link.close()
-
-
-def in_parallel(
-    work: Callable[[Item], Outcome], items: Iterable[Item], forks: int
-) -> Iterator[tuple[Item, Outcome]]:
-    """Outcomes as they come. The threads are daemons: nobody waits for them after Ctrl-C."""
-    todo: queue.SimpleQueue[Item] = queue.SimpleQueue()
-    done: queue.SimpleQueue[tuple[Item, Outcome | BaseException]] = queue.SimpleQueue()
-    for item in items:
-        todo.put(item)
-    count = todo.qsize()
-
-    def worker() -> None:
-        while True:
-            try:
-                item = todo.get_nowait()
-            except queue.Empty:
-                return
-            try:
-                done.put((item, work(item)))
-            except BaseException as error:
-                done.put((item, error))
-
-    for _ in range(min(count, forks)):
-        threading.Thread(target=worker, daemon=True).start()
-    for _ in range(count):
-        item, outcome = done.get()
-        if isinstance(outcome, BaseException):
-            raise outcome
-        yield item, outcome
+    return script(as_the_playbook_says(request).parts, "NONCE")

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from fleetctl.backends import systemd
-from fleetctl.model.facts import Facts, Service
+from fleetctl.backends.service_file import ServiceFile
+from fleetctl.model.facts import Facts, Scope, Service
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import Finding, Level
 from fleetctl.shell import Part, Record
+from fleetctl.shell.transaction import Supervisor
 
-_ALL = (systemd,)
+
+class _Backend(Protocol):
+    @property
+    def NAME(self) -> str: ...  # noqa: N802
+
+    @property
+    def FILES(self) -> Mapping[Scope, tuple[ServiceFile, ...]]: ...  # noqa: N802
+
+    def parts(self) -> list[Part]: ...
+
+    def read(self, records: Mapping[str, Record], /) -> Iterator[Service]: ...
+
+    def settings(self, text: str, /) -> Mapping[str, str]: ...
+
+    def supervisor(self, scope: Scope, /) -> Supervisor: ...
+
+
+_ALL: tuple[_Backend, ...] = (systemd,)
 
 
 def parts() -> list[Part]:
@@ -22,11 +42,23 @@ def read(records: Mapping[str, Record]) -> tuple[Service, ...]:
     return tuple(service for backend in _ALL for service in backend.read(records))
 
 
-def files(service: Service) -> dict[str, str]:
-    """Template → path of every file that describes the service as we want it; `~` is the home."""
-    backend = next(each for each in _ALL if service.backend == each.NAME)
-    described = backend.FILES[service.scope]
-    return {f"{backend.NAME}/{template}": path for template, path in described.items()}
+def files(service: Service) -> tuple[ServiceFile, ...]:
+    """Every file that describes the service as we want it."""
+    return _backend(service).FILES[service.scope]
+
+
+def settings(service: Service, text: str) -> Mapping[str, str]:
+    """The variables in a file of ours that holds them."""
+    return _backend(service).settings(text)
+
+
+def supervisor(service: Service) -> Supervisor:
+    """How the service is restarted, and so on, in shell."""
+    return _backend(service).supervisor(service.scope)
+
+
+def _backend(service: Service) -> _Backend:
+    return next(each for each in _ALL if service.backend == each.NAME)
 
 
 def service_of(node: Node, facts: Facts) -> Service | Finding:

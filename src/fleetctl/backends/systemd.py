@@ -8,38 +8,48 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import cast, get_args
 
+from fleetctl.backends.service_file import ServiceFile
+from fleetctl.codecs import systemd_env_file
 from fleetctl.model import server_log
 from fleetctl.model.facts import File, Scope, Service, Source, Sudo, Unknown
 from fleetctl.shell import Part, Record
+from fleetctl.shell.transaction import Supervisor
 
 NAME = "systemd"
 SYSTEM = "Linux"
 UNIT = "ollama.service"
 _DROP_IN = "zz-fleetctl.conf"
 
-FILES: Mapping[Scope, Mapping[str, str]] = {
-    "system": {
-        "ollama.env": "/etc/fleetctl/ollama.env",
-        "drop-in.conf": f"/etc/systemd/system/{UNIT}.d/{_DROP_IN}",
-    },
-    "user": {
-        "ollama.env": "~/.config/fleetctl/ollama.env",
-        "drop-in.conf": f"~/.config/systemd/user/{UNIT}.d/{_DROP_IN}",
-    },
+FILES: Mapping[Scope, tuple[ServiceFile, ...]] = {
+    "system": (
+        ServiceFile("systemd/ollama.env", "/etc/fleetctl/ollama.env", holds_settings=True),
+        ServiceFile(
+            "systemd/drop-in.conf", f"/etc/systemd/system/{UNIT}.d/{_DROP_IN}", defines=True
+        ),
+    ),
+    "user": (
+        ServiceFile("systemd/ollama.env", "~/.config/fleetctl/ollama.env", holds_settings=True),
+        ServiceFile(
+            "systemd/drop-in.conf", f"~/.config/systemd/user/{UNIT}.d/{_DROP_IN}", defines=True
+        ),
+    ),
 }
-"""Template → file. Drop-ins are read in the order of their names, so that ours comes last."""
+"""Drop-ins are read in the order of their names, so that ours comes last."""
 
 _PROPERTIES = (
     "LoadState,ActiveState,UnitFileState,FragmentPath,DropInPaths,EnvironmentFiles,MainPID,User,"
     "InvocationID,NRestarts,NeedDaemonReload"
 )
 
+_RUNTIME = """\
+[ -n "${XDG_RUNTIME_DIR-}" ] || { XDG_RUNTIME_DIR=/run/user/$(id -u); export XDG_RUNTIME_DIR; }"""
+
 # As few processes as can be: a machine's part of a check is mostly the starting of programs.
 # The environment of a process and the journal may be for root only. sudo is asked last, and never
 # for a password. The journal of a start begins with what is looked for.
 _ASK = r"""
 [ -d /run/systemd/system ] || [ -n "${{XDG_RUNTIME_DIR-}}" ] || exit 1
-[ -n "${{XDG_RUNTIME_DIR-}}" ] || {{ XDG_RUNTIME_DIR=/run/user/$(id -u); export XDG_RUNTIME_DIR; }}
+{runtime}
 properties=$(systemctl {flag} show {unit} -p {properties}) || exit
 printf '%s\n' "$properties"
 paths= pid=0 run=
@@ -82,6 +92,11 @@ section asked; printf %s "${{asked-unasked}}"
 """
 
 
+_VERIFY = """\
+command -v systemd-analyze >/dev/null || return 0
+! systemd-analyze --{scope} verify {unit} 2>&1 | grep -F {file}"""
+
+
 def parts() -> list[Part]:
     return [Part(_key(scope), _ask(scope), system=SYSTEM) for scope in FILES]
 
@@ -91,12 +106,32 @@ def _key(scope: Scope) -> str:
 
 
 def _ask(scope: Scope) -> str:
-    paths = [path.replace("~", "$HOME", 1) for path in FILES[scope].values()]
+    paths = [file.path.replace("~", "$HOME", 1) for file in FILES[scope]]
     return _ASK.format(
+        runtime=_RUNTIME,
         flag=f"--{scope}",
         unit=UNIT,
         properties=_PROPERTIES,
         files=" ".join(f'"{path}"' for path in paths),
+    )
+
+
+def settings(text: str) -> Mapping[str, str]:
+    return systemd_env_file.decode(text)
+
+
+def supervisor(scope: Scope) -> Supervisor:
+    """`reset-failed`, or a unit that has crashed too often would not be started at all."""
+    systemctl = f"systemctl --{scope}"
+    return Supervisor(
+        prepare=_RUNTIME,
+        verify=_VERIFY.format(scope=scope, unit=UNIT, file=_DROP_IN),
+        reload=f"{systemctl} daemon-reload",
+        enable=f"{systemctl} enable {UNIT}",
+        disable=f"{systemctl} disable {UNIT}",
+        restart=f"{systemctl} reset-failed {UNIT} 2>/dev/null; {systemctl} restart {UNIT}",
+        stop=f"{systemctl} stop {UNIT}",
+        log=f"journalctl --{scope} --unit={UNIT} --lines=20 --quiet --no-pager --output=cat",
     )
 
 

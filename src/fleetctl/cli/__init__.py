@@ -44,6 +44,8 @@ for _command in (
     inventory.validate,
     inventory.inventory,
     check.check,
+    check.plan,
+    check.apply,
     trust.trust,
     inventory.schema,
     inventory.docs,

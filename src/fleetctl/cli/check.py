@@ -1,9 +1,13 @@
-"""Looking at the fleet: check and plan."""
+"""The one path from the command line: check, plan, apply."""
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,58 +16,237 @@ from fleetctl.cli.inventory import load_fleet
 from fleetctl.errors import Exit
 from fleetctl.ui import console
 
+if TYPE_CHECKING:
+    from fleetctl.model.events import Event, Listener
+    from fleetctl.model.fleet import Fleet
+    from fleetctl.model.report import Report
+    from fleetctl.run import Request, Rollout, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What all commands that look at nodes can be told."""
+
+    file: Path | None
+    only: tuple[str, ...]
+    diff: bool
+    forks: int
+    timeout: float
+    ask_sudo_password: bool
+    sudo_password_file: Path | None
+    as_json: bool
+    json_events: bool
+    limit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Changing:
+    """What all commands that change nodes can be told."""
+
+    yes: bool
+    serial: tuple[int, bool] | None
+    max_fail: tuple[int, bool] | None
+    health_timeout: float
+    wait_idle: bool
+
+
+_LOOKING: list[Callable[[Any], Any]] = [
+    options.inventory_file,
+    click.option("--only", multiple=True, metavar="KIND", help="Only steps of this kind."),
+    click.option("--diff/--no-diff", default=True, help="Show what files would change to."),
+    click.option("--forks", default=32, show_default=True, help="Nodes to see to in parallel."),
+    click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for a node."),
+    options.sudo_password,
+    click.option("--json-events", is_flag=True, help="Print events, a JSON object a line."),
+    options.output,
+]
+_CHANGING: list[Callable[[Any], Any]] = [
+    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
+    click.option(
+        "--serial",
+        type=options.share,
+        metavar="N|N%",
+        help="Nodes that may be down at once.  [default: 10%]",
+    ),
+    click.option(
+        "--max-fail",
+        type=options.share,
+        metavar="N|N%",
+        help="Leave the rest alone when more nodes have failed.",
+    ),
+    click.option(
+        "--health-timeout",
+        default=60.0,
+        show_default=True,
+        help="Seconds for a restarted Ollama to be well.",
+    ),
+    click.option("--wait-idle", is_flag=True, help="Restart only when no client is connected."),
+]
+
+
+Command = Callable[..., Any]
+
+
+def _gathered(
+    kind: type[Flags | Changing], decorators: list[Callable[[Any], Any]], name: str
+) -> Callable[[Command], Command]:
+    """Options that reach the command as one value."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def gathering(**values: Any) -> Any:
+            names = [field.name for field in fields(kind) if field.name in values]
+            return command(**{name: kind(**{each: values.pop(each) for each in names})}, **values)
+
+        return functools.reduce(lambda made, add: add(made), reversed(decorators), gathering)
+
+    return decorate
+
+
+looking = _gathered(Flags, _LOOKING, "flags")
+looking_at_some = _gathered(Flags, [options.limit, *_LOOKING], "flags")
+changing = _gathered(Changing, _CHANGING, "how")
+
 
 @click.command()
-@options.inventory_file
-@options.limit
-@click.option("--only", multiple=True, metavar="KIND", help="Only steps of this kind.")
-@click.option("--diff/--no-diff", default=True, help="Show what files would change to.")
-@click.option("--forks", default=32, show_default=True, help="Nodes to look at in parallel.")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for a node.")
-@options.sudo_password
 @click.option("--print-script", is_flag=True, help="Print what would be sent to a node, and stop.")
-@options.output
-def check(
-    file: Path | None,
-    limit: str | None,
-    only: tuple[str, ...],
-    diff: bool,
-    forks: int,
-    timeout: float,
-    ask_sudo_password: bool,
-    sudo_password_file: Path | None,
-    print_script: bool,
-    as_json: bool,
-) -> Exit:
+@looking_at_some
+def check(flags: Flags, print_script: bool) -> Exit:
     """Say how the nodes differ from the inventory; change nothing."""
-    from fleetctl.inventory.select import select
-    from fleetctl.run import Request, look, question_script
-    from fleetctl.ui import plan
-    from fleetctl.ui.log import open_log
-    from fleetctl.ui.progress import Progress
+    from fleetctl.run import question_script
 
-    fleet, _ = load_fleet(file)
-    request = Request(
-        fleet,
-        select(fleet, limit).nodes,
-        only=frozenset(only),
-        forks=forks,
-        timeout=timeout,
-        ask=options.ask_about_host_key if sys.stdin.isatty() and not as_json else None,
-        password=options.password_source(ask_sudo_password, sudo_password_file),
-    )
     if print_script:
-        console.result(question_script(request))
+        console.result(question_script(request_for(load_fleet(flags.file)[0], flags)))
         return Exit.OK
-    log = open_log(fleet.state, "check")
-    progress = Progress(node.name for node in request.nodes if node.ssh)
-    report = look(request, progress.tell)
-    if as_json:
-        console.document({**plan.document(report), "log": str(log)})
-    else:
-        for line in plan.lines(report, diff=diff):
+    return follow("check", flags)
+
+
+@click.command()
+@click.argument("nodes", nargs=-1, metavar="[NODE]...")
+@looking
+def plan(flags: Flags, nodes: tuple[str, ...]) -> Exit:
+    """Show what `apply` would do, on these nodes or on all."""
+    return follow("plan", flags, nodes)
+
+
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Stop after the plan.")
+@changing
+@looking_at_some
+def apply(flags: Flags, how: Changing, dry_run: bool) -> Exit:
+    """Bring the nodes to what the inventory says: plan, ask, change, verify."""
+    return follow("apply", flags, how=None if dry_run else how)
+
+
+def request_for(
+    fleet: Fleet, flags: Flags, nodes: tuple[str, ...] = (), playbook: str = "apply"
+) -> Request:
+    from fleetctl.inventory.select import select
+    from fleetctl.run import Request
+
+    return Request(
+        fleet,
+        select(fleet, ",".join(nodes) or flags.limit).nodes,
+        playbook=playbook,
+        only=frozenset(flags.only),
+        forks=flags.forks,
+        timeout=flags.timeout,
+        ask=options.ask_about_host_key if _is_answered(flags) else None,
+        password=options.password_source(flags.ask_sudo_password, flags.sudo_password_file),
+    )
+
+
+def _is_answered(flags: Flags) -> bool:
+    """Whether somebody sits at the terminal."""
+    return sys.stdin.isatty() and not flags.as_json and not flags.json_events
+
+
+def follow(
+    command: str,
+    flags: Flags,
+    nodes: tuple[str, ...] = (),
+    how: Changing | None = None,
+    playbook: str = "apply",
+    task: Task | None = None,
+    **special: bool,
+) -> Exit:
+    """Looks, shows the plan and, where `how` is given, asks and carries it out."""
+    from fleetctl.run import run
+    from fleetctl.ui import fleet as fleet_text
+    from fleetctl.ui import plan as shown
+    from fleetctl.ui.log import open_log
+
+    fleet, _ = load_fleet(flags.file)
+    request = request_for(fleet, flags, nodes, playbook)
+    log = open_log(fleet.state, command)
+    rollout = _rollout(flags, how, **special) if how else None
+    report = run(request, _listener(request, flags), rollout, task)
+    if flags.as_json:
+        console.document({**shown.document(report), "log": str(log)})
+    elif not flags.json_events:
+        for line in shown.outcomes(report):
             console.result(line)
-        console.result(plan.summary(report))
+        if how and report.exit_code == Exit.OK and not special:
+            for line in fleet_text.routing(fleet):
+                console.result(line)
+        console.result(shown.summary(report))
+        if line := _next(command, report):
+            console.talk(f"next: {line}")
     if report.exit_code not in (Exit.OK, Exit.DIFFERS):
         console.talk(f"log: {log}")
     return report.exit_code
+
+
+def _next(command: str, report: Report) -> str:
+    if command in ("check", "plan") and report.pending:
+        return "fleetctl apply"
+    return "fleetctl check" if command == "provision" and report.exit_code == Exit.OK else ""
+
+
+def _listener(request: Request, flags: Flags) -> Listener:
+    """The log and, beside it, JSON or what people read."""
+    from fleetctl.model.events import Planned
+    from fleetctl.ui import events
+    from fleetctl.ui import plan as shown
+    from fleetctl.ui.log import log
+    from fleetctl.ui.progress import Progress
+
+    progress = Progress(node.name for node in request.nodes if node.ssh)
+
+    def tell(event: Event) -> None:
+        log(event)
+        if flags.json_events:
+            events.tell(event)
+            return
+        progress.tell(event)
+        if isinstance(event, Planned) and not flags.as_json:
+            for line in shown.lines(event.report, diff=flags.diff):
+                console.result(line)
+
+    return tell
+
+
+def _rollout(flags: Flags, how: Changing, **special: bool) -> Rollout:
+    from fleetctl.execute.rollout import Share
+    from fleetctl.run import Rollout
+    from fleetctl.shell.transaction import Patience
+
+    def confirm(report: Report) -> bool:
+        if how.yes:
+            return True
+        if not _is_answered(flags):
+            console.talk("nothing was changed: there is nobody to ask; say --yes to go on")
+            return False
+        sys.stdout.flush()
+        count = len(report.pending)
+        question = f"Make these changes on {count} node{'s' if count != 1 else ''}?"
+        return click.confirm(question, err=True)
+
+    return Rollout(
+        confirm,
+        serial=Share(*how.serial) if how.serial else None,
+        max_fail=Share(*how.max_fail) if how.max_fail else None,
+        patience=Patience(healthy=how.health_timeout),
+        wait_idle=how.wait_idle,
+        **special,
+    )

@@ -31,7 +31,8 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    signal.signal(signal.SIGTERM, _terminate)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminate)
     # Else pydantic searches all installed packages for code to load into our validation.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:

@@ -56,6 +56,15 @@ def ask_about_host_key(name: str, fingerprint: str) -> bool:
     return click.prompt(text, type=click.Choice(["yes", "no"]), err=True) == "yes"
 
 
+def share(text: str) -> tuple[int, bool]:
+    """A number of nodes, or a percentage of them."""
+    number = text.removesuffix("%")
+    percent = number != text
+    if not number.isdecimal() or (percent and int(number) > 100):
+        raise click.BadParameter(f"{text!r} is neither a number nor a percentage.")
+    return int(number), percent
+
+
 limit = click.option(
     "-l", "--limit", metavar="PATTERNS", help="Only these nodes: 'mac*,!mini,@group,tag:heavy'."
 )

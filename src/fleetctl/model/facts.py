@@ -15,6 +15,11 @@ UNREADABLE = b"@unreadable\n"
 Scope = Literal["system", "user"]
 
 
+def text_of(content: bytes) -> str:
+    """A file's content as text from which its bytes can be had again."""
+    return content.decode(errors="surrogateescape")
+
+
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """Not known, because. Never to be taken for "fine"."""
@@ -51,6 +56,12 @@ class File:
     """As `ls -l` shows it, kind of file included."""
     owner: int | None = None
 
+    @property
+    def permissions(self) -> int:
+        """`-rw-r--r--` as 0o644."""
+        letters = enumerate(self.mode[1:10])
+        return sum(1 << (8 - at) for at, letter in letters if letter not in "-ST")
+
     @classmethod
     def listed(cls, content: bytes, line: str) -> File:
         """From what was read, and the line of `ls -ldn`; no line, no file."""
@@ -58,7 +69,7 @@ class File:
         if len(words) < 3:
             return cls(None)
         unreadable = content == UNREADABLE
-        text = Unknown("it may not be read") if unreadable else content.decode(errors="replace")
+        text = Unknown("it may not be read") if unreadable else text_of(content)
         return cls(text, words[0], int(words[2]) if words[2].isdecimal() else None)
 
 
@@ -147,5 +158,7 @@ class Facts:
     servers: tuple[Server, ...]
     api: Api | Unknown
     files: Mapping[str, File] = field(default_factory=dict)
+    unfinished: frozenset[Scope] = frozenset()
+    """Where a transaction was cut off, and waits to be undone."""
     guards: Mapping[str, bool | Unknown] = field(default_factory=dict)
     """Whether what a command step brings about is there already, by the step's name."""

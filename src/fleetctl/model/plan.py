@@ -2,47 +2,58 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import Literal
 
 from fleetctl.errors import Exit
-from fleetctl.model.facts import Scope
+from fleetctl.model.facts import Facts, Scope
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """`before` is None where there is no file yet."""
+    """A file as it is and as it shall be; None where there is none, or shall be none."""
 
     path: str
     before: str | None
-    after: str
+    after: str | None
     mode: int = 0o644
     details: tuple[str, ...] = ()
     """What the difference means, where that is more than lines of text."""
+    as_root: bool = False
+    defines: bool = False
+    """Whether it is part of the definition of the service, which must be read again then."""
 
     @property
     def title(self) -> str:
-        return f"{'write' if self.before is None else 'change'} {self.path}"
+        verb = "write" if self.before is None else "remove" if self.after is None else "change"
+        return f"{verb} {self.path}"
+
+
+Verb = Literal["enable", "disable", "reload"]
+
+_TITLES: Mapping[Verb, str] = {
+    "enable": "start Ollama at boot",
+    "disable": "do not start Ollama at boot, as before",
+    "reload": "reload the definition of the service, which somebody changed",
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Enable:
+class Supervise:
+    """What shall be said to the supervisor of the service."""
+
+    verb: Verb
     scope: Scope
 
     @property
     def title(self) -> str:
-        return "start Ollama at boot"
-
-
-@dataclass(frozen=True, slots=True)
-class Reload:
-    """The supervisor has not read its files again since they were changed."""
-
-    scope: Scope
+        return _TITLES[self.verb]
 
     @property
-    def title(self) -> str:
-        return "reload the definition of the service, which somebody changed"
+    def as_root(self) -> bool:
+        return self.scope == "system"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +68,32 @@ class Restart:
         more = f" (and {len(self.why) - 1} more)" if len(self.why) > 1 else ""
         return f"{verb} Ollama, because {self.why[0]}{more}"
 
+    @property
+    def as_root(self) -> bool:
+        return self.scope == "system"
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommand:
+    name: str
+    commands: str
+    as_root: bool
+
+    @property
+    def title(self) -> str:
+        return f"run: {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """An earlier run was cut off, and so was the way back."""
+
+    as_root: bool
+
+    @property
+    def title(self) -> str:
+        return "undo what a run that was cut off has left"
+
 
 @dataclass(frozen=True, slots=True)
 class PullModel:
@@ -68,17 +105,17 @@ class PullModel:
 
 
 @dataclass(frozen=True, slots=True)
-class RunCommand:
-    name: str
-    commands: str
-    sudo: bool
+class DeleteModel:
+    model: str
 
     @property
     def title(self) -> str:
-        return f"run: {self.name}"
+        return f"delete {self.model}"
 
 
-Change = WriteFile | Enable | Reload | Restart | PullModel | RunCommand
+Scripted = WriteFile | Supervise | Restart | RunCommand | Recover
+"""Changes that a script makes on the node; the others are asked of Ollama's API."""
+Change = Scripted | PullModel | DeleteModel
 
 
 class Level(IntEnum):
@@ -86,9 +123,11 @@ class Level(IntEnum):
     UNKNOWN = 1
     """Something could not be seen, and so not be checked."""
     WARNING = 2
-    OBSTACLE = 3
+    FAULT = 3
+    """Not as desired, and no file would mend it."""
+    OBSTACLE = 4
     """The node cannot be brought to what is desired until somebody sees to it."""
-    EXPOSURE = 4
+    EXPOSURE = 5
     """Refused for safety."""
 
 
@@ -102,9 +141,15 @@ class Finding:
 @dataclass(frozen=True, slots=True)
 class NodePlan:
     node: str
+    facts: Facts = field(repr=False, compare=False)
+    """What it was made from."""
     changes: tuple[tuple[str, Change], ...] = ()
     """Each with the kind of its step."""
     findings: tuple[Finding, ...] = ()
+
+    def worst(self, level: Level) -> list[Finding]:
+        """What was found of this level or a worse one."""
+        return [finding for finding in self.findings if finding.level >= level]
 
     @property
     def state(self) -> str:
@@ -112,10 +157,9 @@ class NodePlan:
 
     @property
     def exit_code(self) -> Exit:
-        levels = {finding.level for finding in self.findings}
-        if Level.EXPOSURE in levels:
+        if self.worst(Level.EXPOSURE):
             return Exit.REFUSED
-        return Exit.DIFFERS if self.changes or Level.OBSTACLE in levels else Exit.OK
+        return Exit.DIFFERS if self.changes or self.worst(Level.FAULT) else Exit.OK
 
 
 @dataclass(frozen=True, slots=True)

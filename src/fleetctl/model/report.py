@@ -2,21 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
 from fleetctl.errors import Exit
-from fleetctl.model.plan import NodePlan, Result
+from fleetctl.model.plan import Level, NodePlan, Result
+
+State = Literal[
+    "changed", "failed", "rolled back", "dirty", "locked", "skipped", "unreachable", "refused"
+]
+
+_CODES: Mapping[State, Exit] = {
+    "changed": Exit.OK,
+    "failed": Exit.FAILED,
+    "rolled back": Exit.FAILED,
+    "skipped": Exit.FAILED,
+    "dirty": Exit.DIRTY,
+    "locked": Exit.LOCKED,
+    "unreachable": Exit.UNREACHABLE,
+    "refused": Exit.REFUSED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a node that was to be changed."""
+
+    node: str
+    state: State
+    done: tuple[str, ...] = ()
+    """Titles of the changes that were made and stayed."""
+    message: str = ""
+    hint: str | None = None
+    said: tuple[str, ...] = ()
+    """The last lines that the node printed about it."""
+
+    @property
+    def exit_code(self) -> Exit:
+        return _CODES[self.state]
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     results: tuple[Result, ...]
     seconds: float
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    """By node, where something was done or should have been."""
+    stopped: tuple[Exit, ...] = ()
+    """The signals that ended it early."""
 
     @property
     def exit_code(self) -> Exit:
-        return Exit.worst(result.exit_code for result in self.results)
+        ends = (self.outcomes.get(result.node) or result for result in self.results)
+        return Exit.worst((*self.stopped, *(end.exit_code for end in ends)))
 
     @property
     def plans(self) -> list[NodePlan]:
         return [result for result in self.results if isinstance(result, NodePlan)]
+
+    @property
+    def blocked(self) -> list[NodePlan]:
+        """Plans that cannot be carried out until somebody has seen to what stands in the way."""
+        return [plan for plan in self.plans if plan.worst(Level.OBSTACLE)]
+
+    @property
+    def pending(self) -> list[NodePlan]:
+        """Plans with something to do."""
+        return [plan for plan in self.plans if plan.changes]

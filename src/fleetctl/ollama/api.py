@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import http.client
+import json
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -10,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from fleetctl.model.facts import Api
 
 _LARGEST = 8 * 2**20
+_LONGEST_LINE = 2**20
 
 
 class _Version(BaseModel):
@@ -23,6 +26,16 @@ class _Model(BaseModel):
 
 class _Models(BaseModel):
     models: list[_Model] | None = None
+
+
+class Progress(BaseModel):
+    """A line of the answer to a pull; what has no total yet is only a status."""
+
+    status: str = ""
+    error: str = ""
+    digest: str = ""
+    total: int = 0
+    completed: int = 0
 
 
 Answer = TypeVar("Answer", bound=BaseModel)
@@ -51,16 +64,60 @@ class Client:
             models={model.name: model.digest for model in present.models or ()},
         )
 
+    def loaded(self) -> list[str]:
+        """The models that are in memory."""
+        return [model.name for model in self._get("/api/ps", _Models).models or ()]
+
+    def pull(self, model: str) -> Iterator[Progress]:
+        """Ends when Ollama has said `success`; an error may come at any moment, inside a 200."""
+        response = self._request("POST", "/api/pull", {"model": model, "stream": True})
+        while line := self._line(response):
+            progress = _read("/api/pull", line, Progress)
+            if progress.error:
+                raise NoAnswer(progress.error)
+            yield progress
+            if progress.status == "success":
+                return
+        raise NoAnswer("the download ended before it was complete")
+
+    def delete(self, model: str) -> None:
+        self._request("DELETE", "/api/delete", {"model": model}).read(_LARGEST)
+
     def _get(self, path: str, kind: type[Answer]) -> Answer:
+        response = self._request("GET", path)
         try:
-            self._connection.request("GET", path)
-            response = self._connection.getresponse()
-            body = response.read(_LARGEST)
+            return _read(path, response.read(_LARGEST), kind)
         except (OSError, EOFError, http.client.HTTPException) as error:
-            raise NoAnswer(f"{path} was not answered: {error or type(error).__name__}") from error
-        if response.status != 200:
-            raise NoAnswer(f"{path} was answered with HTTP {response.status}")
+            raise _unanswered(path, error) from error
+
+    def _request(
+        self, method: str, path: str, body: dict[str, object] | None = None
+    ) -> http.client.HTTPResponse:
         try:
-            return kind.model_validate_json(body)
-        except ValidationError:
-            raise NoAnswer(f"{path} was answered by something that is not Ollama") from None
+            self._connection.request(method, path, json.dumps(body) if body else None)
+            response = self._connection.getresponse()
+            if response.status == 200:
+                return response
+            said = response.read(_LARGEST)
+        except (OSError, EOFError, http.client.HTTPException) as error:
+            raise _unanswered(path, error) from error
+        why = _read(path, said, Progress).error if said.startswith(b"{") else ""
+        raise NoAnswer(why or f"{path} was answered with HTTP {response.status}")
+
+    def _line(self, response: http.client.HTTPResponse) -> bytes:
+        try:
+            return response.readline(_LONGEST_LINE)
+        except (OSError, EOFError, http.client.HTTPException) as error:
+            raise _unanswered("/api/pull", error) from error
+
+
+def _unanswered(path: str, error: Exception) -> NoAnswer:
+    why = " ".join(str(error).split()) or type(error).__name__
+    return NoAnswer(f"{path} was not answered: {why}")
+
+
+def _read(path: str, body: bytes, kind: type[Answer]) -> Answer:
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError:
+        raise NoAnswer(f"{path} was answered by something that is not Ollama") from None

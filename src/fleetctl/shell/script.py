@@ -12,13 +12,16 @@ COMMAND = "/bin/sh -s"
 
 quote = sh.encode
 
-# `dd` makes one large piece of many small ones, each of which would be a packet of its own.
 # A Mac's SSH session knows only the system's folders; what is there already is never replaced.
+PRELUDE = """\
+LC_ALL=C; export LC_ALL
+PATH=${PATH:-/usr/bin:/bin}:/usr/local/bin:/usr/sbin:/sbin:/opt/homebrew/bin; export PATH
+umask 077"""
+
+# `dd` makes one large piece of many small ones, each of which would be a packet of its own.
 _FRAME = """\
 fleetctl() {{
-LC_ALL=C; export LC_ALL
-PATH=${{PATH:-/usr/bin:/bin}}:/usr/local/bin:/usr/sbin:/sbin:/opt/homebrew/bin; export PATH
-umask 077
+{prelude}
 system=$(uname -s)
 answer() {{
 printf '\\n@@{nonce} > %s\\n' "$1"
@@ -50,6 +53,7 @@ class Part:
 def script(parts: Iterable[Part], nonce: str) -> str:
     numbered = list(enumerate(parts))
     return _FRAME.format(
+        prelude=PRELUDE,
         nonce=nonce,
         definitions="\n".join(f"part_{at}() {{\n{part.commands}\n}}" for at, part in numbered),
         calls="\n".join(_call(part, at) for at, part in numbered),

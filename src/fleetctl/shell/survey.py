@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping
+from typing import get_args
 
-from fleetctl.model.facts import Host, Server, Unknown
+from fleetctl.model.facts import Host, Scope, Server, Unknown
 from fleetctl.shell.records import Record
 from fleetctl.shell.script import Part
 
@@ -38,8 +39,22 @@ for at in /proc/[0-9]*; do
 done
 """
 
+STATE = {
+    "Linux": "/var/lib/fleetctl",
+    "Darwin": "/var/db/fleetctl",
+}
+"""What fleetctl keeps on a node whose service is the system's, by what uname says."""
+
+USER_STATE = "~/.local/state/fleetctl"
+
+_UNFINISHED = """
+[ ! -e "$HOME/.local/state/fleetctl/journal" ] || echo user
+[ ! -e /var/lib/fleetctl/journal ] && [ ! -e /var/db/fleetctl/journal ] || echo system
+"""
+
 PARTS = (
     Part("host", _HOST),
+    Part("unfinished", _UNFINISHED),
     Part("addresses", _ADDRESSES),
     Part("servers", _SERVERS, system="Linux"),
 )
@@ -84,6 +99,11 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def unfinished(records: Mapping[str, Record]) -> frozenset[Scope]:
+    said = records["unfinished"].text.split()
+    return frozenset(scope for scope in get_args(Scope) if scope in said)
 
 
 def servers(record: Record) -> Iterator[Server]:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from fleetctl.model.facts import File
-from fleetctl.model.plan import Change, Finding
+from fleetctl.model.plan import Change, Finding, WriteFile
 from fleetctl.shell import Part, quote
 from fleetctl.steps import Subject
 from fleetctl.steps.arguments import Arguments
@@ -33,6 +33,7 @@ class FileStep(Arguments):
     template: str | None = None
     content: str | None = None
     mode: Annotated[str, Field(pattern=r"^0[0-7]{3}$")] = "0644"
+    sudo: bool = False
 
     @model_validator(mode="after")
     def _one_of_two(self) -> Self:
@@ -49,7 +50,10 @@ class FileStep(Arguments):
             values = {"node": subject.node, "fleet": subject.fleet}
             after = subject.templates.render(self.template, values)
         file = subject.facts.files.get(self.path, File(None))
-        yield from difference(self.path, file, after or "", int(self.mode, 8))
+        mode = int(self.mode, 8)
+        yield from difference(
+            file, WriteFile(self.path, None, after or "", mode, as_root=self.sudo)
+        )
 
 
 def in_shell(path: str) -> str:

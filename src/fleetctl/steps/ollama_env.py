@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from fleetctl import backends
-from fleetctl.codecs import systemd_env_file
 from fleetctl.model import variables
 from fleetctl.model.facts import File, Service
-from fleetctl.model.plan import Change, Finding, Level
+from fleetctl.model.plan import Change, Finding, Level, WriteFile
 from fleetctl.render import Word
 from fleetctl.steps import Subject
 from fleetctl.steps.arguments import Arguments
@@ -30,15 +29,23 @@ class OllamaEnv(Arguments):
                 for variable, value in node.environment.items()
             ],
         }
-        for template, path in backends.files(service).items():
-            after = subject.templates.render(template, values)
-            file = service.files.get(path.replace("~", subject.facts.host.home, 1), File(None))
+        for described in backends.files(service):
+            path = described.path.replace("~", subject.facts.host.home, 1)
+            file = service.files.get(path, File(None))
             details: tuple[str, ...] = ()
-            if template.endswith(".env"):
+            if described.holds_settings:
                 before = file.content if isinstance(file.content, str) else ""
-                written = systemd_env_file.decode(before)
+                written = backends.settings(service, before)
                 details = tuple(_details(node.environment, written, service))
-            yield from difference(path, file, after, details=details)
+            wanted = WriteFile(
+                described.path,
+                None,
+                subject.templates.render(described.template, values),
+                details=details,
+                as_root=service.scope == "system",
+                defines=described.defines,
+            )
+            yield from difference(file, wanted)
         yield from _rivals(node.environment, service)
 
 

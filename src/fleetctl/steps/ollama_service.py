@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from fleetctl.model import variables
 from fleetctl.model.facts import Facts, Service, Unknown
-from fleetctl.model.plan import Change, Enable, Finding, Level, Reload, Restart
+from fleetctl.model.plan import Change, Finding, Level, Restart, Supervise
 from fleetctl.steps import Subject
 from fleetctl.steps.arguments import Arguments
 from fleetctl.steps.ollama_env import seen_value
@@ -28,9 +28,9 @@ class OllamaService(Arguments):
             return
         yield from _others(service, subject.facts)
         if not service.enabled:
-            yield Enable(service.scope)
+            yield Supervise("enable", service.scope)
         if service.reload_pending:
-            yield Reload(service.scope)
+            yield Supervise("reload", service.scope)
         if not service.active:
             yield Restart(service.scope, ("it does not run",), running=False)
         elif stale := list(_stale(service, wanted)):

@@ -17,4 +17,5 @@ class WaitHttp(Arguments):
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         api, service = subject.facts.api, subject.service
         if isinstance(api, Unknown) and not isinstance(service, Finding) and service.active:
-            yield Finding(Level.WARNING, f"Ollama runs, but {api.why}")
+            fix = "look at its log; is the address right?"
+            yield Finding(Level.FAULT, f"Ollama runs, but {api.why}", fix)

@@ -7,7 +7,14 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
+from fleetctl.model.events import Event
+
 _KEPT = 20
+
+
+def log(event: Event) -> None:
+    """A listener."""
+    logging.getLogger(__name__).debug("%s", event)
 
 
 def open_log(state: Path, command: str) -> Path:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from fleetctl.errors import Exit
 from fleetctl.model.plan import Change, Finding, Level, Lost, NodePlan, Result, WriteFile
-from fleetctl.model.report import Report
+from fleetctl.model.report import Outcome, Report
 from fleetctl.ui.console import printable, styled
 
 _SHOWN = 3
@@ -16,6 +17,7 @@ _WORDS = {
     Level.NOTE: ("note", "faint"),
     Level.UNKNOWN: ("not known", "warning"),
     Level.WARNING: ("warning", "warning"),
+    Level.FAULT: ("fault", "error"),
     Level.OBSTACLE: ("obstacle", "error"),
     Level.EXPOSURE: ("exposed", "error"),
 }
@@ -29,22 +31,32 @@ def lines(report: Report, *, diff: bool) -> Iterator[str]:
         yield from _diffs(report.plans)
     for result in report.results:
         if isinstance(result, Lost):
-            word = styled("failed", "error", sys.stdout)
-            yield f"{result.node}: {word}: {printable(result.message)}"
-            if result.hint:
-                yield f"  {styled('hint', 'hint', sys.stdout)}: {printable(result.hint)}"
+            yield from _failure(result.node, "failed", result.message, result.hint)
+
+
+def outcomes(report: Report) -> Iterator[str]:
+    """What became of the nodes that were to be changed; those that went well are only counted."""
+    for ended in report.outcomes.values():
+        if ended.exit_code != Exit.OK:
+            yield from _failure(ended.node, ended.state, ended.message, ended.hint, ended.said)
+
+
+def _failure(
+    node: str, word: str, message: str, hint: str | None, said: Iterable[str] = ()
+) -> Iterator[str]:
+    yield f"{node}: {styled(word, 'error', sys.stdout)}: {printable(message)}"
+    yield from (f"  | {printable(line)}" for line in said if line.strip())
+    if hint:
+        yield f"  {styled('hint', 'hint', sys.stdout)}: {printable(hint)}"
 
 
 def summary(report: Report) -> str:
     """Counts and seconds."""
-    counts = {
-        "as desired": sum(result.exit_code == Exit.OK for result in report.results),
-        "differ": sum(result.exit_code == Exit.DIFFERS for result in report.results),
-        "refused": sum(result.exit_code == Exit.REFUSED for result in report.results),
-        "unreachable": sum(result.exit_code == Exit.UNREACHABLE for result in report.results),
-        "failed": sum(result.exit_code == Exit.FAILED for result in report.results),
-    }
-    said = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+    states = [
+        (report.outcomes.get(result.node) or result).state.replace("differs", "differ")
+        for result in report.results
+    ]
+    said = ", ".join(f"{count} {what}" for what, count in Counter(states).most_common())
     nodes = f"{len(report.results)} node{'s' if len(report.results) != 1 else ''}"
     return f"{nodes}: {said or 'nothing to look at'} ({report.seconds:.1f} s)."
 
@@ -54,7 +66,8 @@ def document(report: Report) -> dict[str, object]:
     return {
         "exit_code": int(report.exit_code),
         "seconds": round(report.seconds, 3),
-        "nodes": {result.node: _result(result) for result in report.results},
+        "nodes": {each.node: result(each) for each in report.results},
+        "outcomes": {each.node: outcome(each) for each in report.outcomes.values()},
     }
 
 
@@ -98,7 +111,7 @@ def _diffs(plans: list[NodePlan]) -> Iterator[str]:
 
 
 def diff_of(change: WriteFile) -> list[str]:
-    before, after = (change.before or "").splitlines(), change.after.splitlines()
+    before, after = ((text or "").splitlines() for text in (change.before, change.after))
     return list(difflib.unified_diff(before, after, lineterm="", n=2))[2:]
 
 
@@ -107,7 +120,18 @@ def _coloured(line: str) -> str:
     return styled(printable(line), style, sys.stdout)
 
 
-def _result(result: Result) -> dict[str, object]:
+def outcome(ended: Outcome) -> dict[str, object]:
+    return {
+        "state": ended.state,
+        "exit_code": int(ended.exit_code),
+        "done": list(ended.done),
+        "message": ended.message,
+        "hint": ended.hint,
+        "said": list(ended.said),
+    }
+
+
+def result(result: Result) -> dict[str, object]:
     if isinstance(result, Lost):
         return {
             "state": result.state,

@@ -1,0 +1,1 @@
+"""Changing nodes: the transaction of one, the roll-out over many, and how both are ended early."""

@@ -1,0 +1,59 @@
+"""Whether Ollama is well after a restart: it answers, stays, and uses what it was given."""
+
+from __future__ import annotations
+
+import time
+
+from fleetctl import backends
+from fleetctl.errors import FleetError
+from fleetctl.gather import Observer
+from fleetctl.links import Link
+from fleetctl.model.facts import Facts, Service, Unknown
+from fleetctl.model.fleet import Node
+from fleetctl.model.plan import Level, Restart
+from fleetctl.shell.transaction import Patience
+
+_POLL = 0.3
+_CRASHES = 2
+"""Starts after which nobody needs to wait for another."""
+
+
+def illness(observer: Observer, link: Link, node: Node, patience: Patience) -> str | None:
+    """Why the restarted server must not stay as it is; None when it is well."""
+    try:
+        first = answering(observer, link, node, patience.healthy)
+        if isinstance(first, str):
+            return first
+        time.sleep(patience.stable)
+        plan = observer.plan(link, node)
+    except FleetError as error:
+        return error.message
+    if _start(first, node) != _start(plan.facts, node) or isinstance(plan.facts.api, Unknown):
+        return f"Ollama did not stay up for {patience.stable:g} s"
+    restarts = [change.title for _, change in plan.changes if isinstance(change, Restart)]
+    found = [finding.text for finding in plan.worst(Level.FAULT)] or restarts
+    return "; ".join(found) or None
+
+
+def answering(observer: Observer, link: Link, node: Node, seconds: float) -> Facts | str:
+    """The facts as soon as Ollama answers, or why it does not."""
+    deadline = time.monotonic() + seconds
+    while True:
+        facts = observer.facts(link, node)
+        api = facts.api
+        service = backends.service_of(node, facts)
+        if isinstance(service, Service):
+            if service.pid and not isinstance(api, Unknown):
+                return facts
+            if service.restarts >= _CRASHES:
+                return f"Ollama crashed {service.restarts + 1} times"
+        if time.monotonic() > deadline:
+            why = api.why if isinstance(api, Unknown) else "its service is not running"
+            return f"Ollama was not up after {seconds:g} s: {why}"
+        time.sleep(_POLL)
+
+
+def _start(facts: Facts, node: Node) -> tuple[str, int | None] | None:
+    """What is the same for as long as the server has not been started again."""
+    service = backends.service_of(node, facts)
+    return (service.run, service.pid) if isinstance(service, Service) else None

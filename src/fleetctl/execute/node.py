@@ -1,0 +1,239 @@
+"""Carrying out the plan of one node, until looking again finds nothing to do."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field, replace
+
+from fleetctl.errors import Exit, FleetError
+from fleetctl.execute import idle, models
+from fleetctl.execute.batches import Batch, batches
+from fleetctl.execute.health import answering, illness
+from fleetctl.execute.session import Course, Session
+from fleetctl.gather import Observer
+from fleetctl.links import Link, Process
+from fleetctl.links.elevate import root_shell
+from fleetctl.model.events import Did, Doing, Listener, Noted, Pulling
+from fleetctl.model.facts import Api
+from fleetctl.model.fleet import Node
+from fleetctl.model.plan import DeleteModel, Level, NodePlan, PullModel, Recover
+from fleetctl.model.report import Outcome, State
+from fleetctl.ollama.api import NoAnswer
+from fleetctl.shell.transaction import Patience
+
+_LOG = logging.getLogger(__name__)
+_PASSES = 2
+"""A guard of the user's may depend on an earlier step; nothing else needs a second pass."""
+_IDLE_SECONDS = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What carrying out a plan takes, the same for all nodes."""
+
+    observer: Observer
+    tell: Listener
+    owner: str
+    patience: Patience
+    gate: AbstractContextManager[object]
+    """Held from the restart of a node that serves until it is well."""
+    stop: threading.Event
+    halted: Callable[[], str | None]
+    """Why no other node shall be begun."""
+    wait_idle: bool = False
+    forget: bool = False
+
+
+@dataclass(slots=True)
+class Work:
+    node: Node
+    link: Link
+    means: Means
+    done: list[str] = field(default_factory=list)
+
+    def until_nothing_differs(self, plan: NodePlan) -> Outcome:
+        passes = _PASSES
+        while passes:
+            passes -= not any(isinstance(change, Recover) for _, change in plan.changes)
+            with ExitStack() as held:
+                for batch in batches(self.node, plan, self.means.owner, forget=self.means.forget):
+                    if ended := self._run(batch, plan, held):
+                        return ended
+                if ended := self._models(plan):
+                    return ended
+                plan = self.means.observer.plan(self.link, self.node)
+            if not plan.changes and not plan.worst(Level.FAULT):
+                return self._outcome("changed")
+        left = [change.title for _, change in plan.changes]
+        left += [finding.text for finding in plan.worst(Level.FAULT)]
+        what = f"not as desired after all was done: {'; '.join(left)}"
+        return self._outcome("failed", what, f"fleetctl check --limit {self.node.name}")
+
+    # --- one transaction ---
+
+    def _run(self, batch: Batch, plan: NodePlan, held: ExitStack) -> Outcome | None:
+        serving = isinstance(plan.facts.api, Api)
+        with self.means.gate if batch.restarts and serving else ExitStack():
+            if reason := self.means.halted():
+                return self._outcome("skipped", reason)
+            if batch.restarts and isinstance(plan.facts.api, Api):
+                self._say_who_is_disturbed(plan.facts.api.port)
+            process = self._shell(batch.as_root, plan)
+            session = Session(process, batch.transaction, self.means.patience)
+            made: list[str] = []
+
+            def tell(number: int) -> None:
+                made.append(batch.changes[number].title)
+                self.means.tell(Did(self.node.name, made[-1]))
+
+            def judge() -> str | None:
+                self.means.tell(Doing(self.node.name, "waiting for Ollama"))
+                return illness(self.means.observer, self.link, self.node, self.means.patience)
+
+            course = session.run(tell, judge)
+            if course.word == "lost":
+                return self._look_again(batch, made)
+            held.callback(session.release)
+            if course.word in ("committed", "held", "recovered"):
+                self.done += made
+                return None
+            return self._failed(batch, course, serving)
+
+    def _shell(self, as_root: bool, plan: NodePlan) -> Process:
+        if not as_root or plan.facts.host.uid == 0:
+            return self.link.shell()
+        observer = self.means.observer
+        return root_shell(self.link, observer.password, observer.limits.seconds)
+
+    def _failed(self, batch: Batch, course: Course, served: bool) -> Outcome:
+        name = self.node.name
+        if course.word == "locked":
+            owner = course.text.rpartition(":")[2]
+            hint = f"wait for that run, or: fleetctl unlock {name}"
+            return self._outcome("locked", f"locked by {owner}", hint)
+        if course.word == "changed":
+            return self._outcome("failed", course.text, "run it again to see the new plan")
+        what = course.why or "a change failed"
+        if course.failed is not None:
+            failed = batch.changes[course.failed].title
+            what = f"{failed}: {course.why or 'it failed'}"
+        said = tuple(course.said)
+        if course.word == "untouched":
+            return self._outcome("failed", f"{what}; nothing was changed", said=said)
+        if course.word == "dirty":
+            hint = "the lines above say what is left to do by hand"
+            return self._outcome("dirty", f"{what}; the way back failed too", hint, said)
+        seconds = self.means.patience.healthy
+        if served and isinstance(
+            why := answering(self.means.observer, self.link, self.node, seconds), str
+        ):
+            what = f"{what}; everything is as before, but {why}"
+            return self._outcome("dirty", what, "look at its log", said)
+        return self._outcome("rolled back", what, f"fleetctl check --limit {name}", said)
+
+    def _look_again(self, batch: Batch, made: list[str]) -> Outcome:
+        """The connection is gone. Nothing is run blindly: the node decides, and then we look."""
+        self.means.tell(Noted(self.node.name, "the connection was lost; looking again"))
+        patience = self.means.patience
+        deadline = time.monotonic() + patience.silent + patience.restart
+        bare = replace(batch.transaction, files=(), commands=(), operations=(), forget=False)
+        lost = "the connection was lost in the middle"
+        try:
+            with self.means.observer.link(self.node) as self.link:
+                plan = self.means.observer.plan(self.link, self.node)
+                while True:
+                    process = self._shell(batch.as_root, plan)
+                    session = Session(process, bare, patience)
+                    word = session.run(lambda _: None, lambda: None).word
+                    if word != "locked" or time.monotonic() > deadline:
+                        break
+                    time.sleep(1)
+                plan = self.means.observer.plan(self.link, self.node)
+                session.release()
+        except FleetError as error:
+            what = f"{lost}, and again: {error.message}; the node undoes what was begun by itself"
+            return self._outcome("failed", what, "run it again when the node can be reached")
+        if not plan.changes:
+            self.done += made
+            return self._outcome("changed")
+        left = "; ".join(change.title for _, change in plan.changes)
+        return self._outcome("failed", f"{lost}; what is left: {left}", "run it again")
+
+    def _say_who_is_disturbed(self, port: int) -> None:
+        """A restart ends what is in flight."""
+        limits = self.means.observer.limits
+        deadline = time.monotonic() + _IDLE_SECONDS
+        count = idle.clients(self.link, port, limits)
+        while self.means.wait_idle and count and time.monotonic() < deadline:
+            self.means.tell(Doing(self.node.name, f"waiting for {count} clients of Ollama"))
+            if self.means.stop.wait(1):
+                return
+            count = idle.clients(self.link, port, limits)
+        if loaded := idle.loaded(self.link, self.node, limits):
+            text = f"the restart unloads {', '.join(loaded)}"
+            self.means.tell(Noted(self.node.name, text))
+        if count:
+            text = f"the restart cuts off {count} open connection{'s' if count > 1 else ''}"
+            self.means.tell(Noted(self.node.name, f"{text} (--wait-idle would wait)"))
+
+    # --- models ---
+
+    def _models(self, plan: NodePlan) -> Outcome | None:
+        """Each by itself: that one cannot be had is no reason to do without the others."""
+        problems = list(self._model_problems(plan))
+        if not problems:
+            return None
+        return self._outcome("failed", "; ".join(problems), f"ollama pull on {self.node.name}")
+
+    def _model_problems(self, plan: NodePlan) -> Iterator[str]:
+        for _, change in plan.changes:
+            if not isinstance(change, PullModel | DeleteModel):
+                continue
+            name, model = self.node.name, change.model
+            try:
+                if isinstance(change, PullModel):
+                    models.pull(self.link, self.node, model, self._pulling(model), self.means.stop)
+                else:
+                    models.delete(self.link, self.node, model)
+            except NoAnswer as error:
+                yield f"{change.title}: {error}"
+            except models.Stopped:
+                yield f"{change.title}: the run was stopped; what has arrived stays"
+                return
+            else:
+                self.done.append(change.title)
+                self.means.tell(Did(name, change.title))
+
+    def _pulling(self, model: str) -> models.Tell:
+        return lambda done, total: self.means.tell(Pulling(self.node.name, model, done, total))
+
+    def _outcome(
+        self,
+        state: State,
+        message: str = "",
+        hint: str | None = None,
+        said: tuple[str, ...] = (),
+    ) -> Outcome:
+        return Outcome(self.node.name, state, tuple(self.done), message, hint, said)
+
+
+_STATES: dict[Exit, State] = {Exit.UNREACHABLE: "unreachable", Exit.REFUSED: "refused"}
+
+
+def carry_out(node: Node, plan: NodePlan, means: Means) -> Outcome:
+    """A failure is a result, never a crash."""
+    try:
+        with means.observer.link(node) as link:
+            return Work(node, link, means).until_nothing_differs(plan)
+    except FleetError as error:
+        _LOG.debug("%s failed", node.name, exc_info=True)
+        state = _STATES.get(error.exit_code, "failed")
+        return Outcome(node.name, state, (), error.message, error.hint)
+    except Exception as error:
+        _LOG.exception("a bug, seen on %s", node.name)
+        what = f"this is a bug in fleetctl: {type(error).__name__}: {error}"
+        return Outcome(node.name, "failed", (), what, "report it, with the log of this run")

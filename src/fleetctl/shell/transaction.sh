@@ -1,0 +1,478 @@
+# shellcheck shell=sh disable=SC2154,SC2034,SC2317,SC2012
+# A transaction on a node: commit, or it never happened. Only functions; shell/transaction.py puts
+# the values of one transaction before them and calls `session`.
+#
+# Under $state (/var/lib/fleetctl, or a folder of the user's):
+#   lock       a symbolic link whose target says who holds it; made and read in one system call
+#   journal/   there while a transaction is unfinished: a folder for each file, with what it was
+#   backups/N  the same of the transactions that were committed, for `restore`
+#   origin/    what each file was before fleetctl first changed it, for `remove`
+#   made       folders that fleetctl has made
+#   log        a line for each transaction
+#
+# Standard input is fd 3, since what is started here must not read it. All output is lines that
+# begin with the nonce; whoever listened may be gone, so that printing never fails.
+
+say() { printf '@@%s %s\n' "$nonce" "$*" 2>/dev/null || :; }
+
+# Lines of a program, cut short, and without the one in which Ollama lists all that it was given.
+quoted() {
+  grep -v 'msg="server config"' | tail -n 20 | cut -c 1-300 | sed "s/^/@@$nonce | /" 2>/dev/null || :
+}
+
+# A step is a place at which a run may be cut off; after it the lock must still be ours.
+step() {
+  say step "$@"
+  [ "$(readlink "$state/lock")" = "$mine" ] || { say lost "$(readlink "$state/lock")"; exit 1; }
+}
+
+# --- who is at work here ---
+
+# When process $1 began, in words that differ for another process with the same number.
+started() {
+  if [ -r /proc/self/stat ]; then
+    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
+    # the name, in parentheses, may hold anything; the 22nd field of all is the 20th after it
+    # shellcheck disable=SC2086
+    set -- ${line##*") "}
+    printf %s "${20}"
+  else
+    ps -o lstart= -p "$1" 2>/dev/null | tr -c '[:alnum:]\n' -
+  fi
+}
+
+boot_id() {
+  cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.bootsessionuuid 2>/dev/null ||
+    echo unknown
+}
+
+# Whether the holder that a lock names is alive. No clock is asked, so none can be wrong.
+alive() {
+  rest=${1#*:}
+  [ "${1%%:*}" = "$boot" ] && pid=${rest%%:*} rest=${rest#*:} &&
+    [ "$(started "$pid")" = "${rest%%:*}" ]
+}
+
+nonce_of() {
+  rest=${1#*:*:*:}
+  printf %s "${rest%%:*}"
+}
+
+# The lock of a dead holder is removed by whoever claims that holder's nonce first, and only if the
+# lock is still that one; a claimer that died is followed in the same way.
+take_lock() {
+  boot=$(boot_id)
+  mine=$boot:$$:$(started $$):$nonce:$owner
+  holder=
+  for _ in 1 2 3 4 5; do
+    ! try ln -s "$mine" "$state/lock" || return 0
+    holder=$(readlink "$state/lock") || continue
+    dead=$holder chain=
+    while ! alive "$dead"; do
+      claim=$state/lock.after-$(nonce_of "$dead")
+      chain="$chain $claim"
+      if ln -s "$mine" "$claim" 2>/dev/null; then
+        [ "$(readlink "$state/lock")" != "$holder" ] || rm -f "$state/lock"
+        # shellcheck disable=SC2086
+        rm -f $chain
+        continue 2
+      fi
+      dead=$(readlink "$claim") || continue 2
+    done
+    return 1
+  done
+  return 2
+}
+
+release() {
+  rm -f "$state/beat"
+  [ "$(readlink "$state/lock")" != "$mine" ] || rm -f "$state/lock"
+}
+
+# --- folders and files ---
+
+checksum() { cksum <"$1" 2>/dev/null; }
+
+# Mode, owner, group and size.
+looks() {
+  # shellcheck disable=SC2046
+  set -- $(ls -ldn "$1" 2>/dev/null)
+  printf %s "$1 $3 $4 $5"
+}
+
+same() { [ "$(looks "$1")" = "$(looks "$2")" ] && [ "$(checksum "$1")" = "$(checksum "$2")" ]; }
+
+missing_folders() {
+  each=$1
+  while [ -n "$each" ] && [ ! -d "$each" ]; do
+    printf '%s\n' "$each"
+    each=${each%/*}
+  done
+}
+
+make_folders() { (umask 022 && mkdir -p "$1"); }
+
+# Of a list of folders those that are empty, the deepest first.
+remove_folders() {
+  printf '%s\n' "$1" | sort -r | while IFS= read -r each; do rmdir "$each" 2>/dev/null; done
+}
+
+# Nobody else may be able to swap what lies in it.
+sound_folder() {
+  # shellcheck disable=SC2046
+  set -- "$1" $(ls -ldn "$1/.")
+  case $2 in
+    (????????w[!tT]*) why="$1 may be written by everybody"; return 1;;
+  esac
+  [ "$4" = 0 ] || [ "$4" = "$(id -u)" ] || { why="$1 belongs to user $4"; return 1; }
+}
+
+sound_file() {
+  [ ! -L "$1" ] || { why="$1 is a symbolic link"; return 1; }
+  [ -e "$1" ] || return 0
+  [ -f "$1" ] || { why="$1 is not a regular file"; return 1; }
+  # shellcheck disable=SC2046
+  set -- "$1" $(ls -ldn "$1")
+  [ "$3" = 1 ] || { why="$1 has a second name (a hard link)"; return 1; }
+}
+
+flush() { sync "$@" 2>/dev/null || sync; }
+
+# The values of file $1: path, mode, entry (its name in the journal), is and will (absent or not).
+file() {
+  eval "path=\$path_$1 mode=\$mode_$1 entry=\$entry_$1 is=\$is_$1 will=\$will_$1"
+  place=${path%/*}
+  temporary=$place/.${path##*/}.fleetctl
+}
+
+# Why something failed, in our words and in those of the command.
+blank() { why='' said=''; }
+
+# Runs a command and keeps what it says.
+try() { said=$("$@" 2>&1); }
+
+# Runs a command for at most $1 seconds.
+bounded() {
+  limit=$1
+  shift
+  "$@" >"$state/output" 2>&1 & job=$!
+  (
+    while [ "$limit" -gt 0 ] && kill -0 $job; do sleep 1; limit=$((limit - 1)); done
+    kill $job
+  ) >/dev/null 2>&1 & dog=$!
+  wait $job
+  code=$?
+  kill $dog 2>/dev/null
+  said=$(tail -n 20 "$state/output")
+  rm -f "$state/output"
+  [ $code -lt 128 ] || why="it took longer than it may"
+  return $code
+}
+
+# --- the transaction ---
+
+unchanged() {
+  file "$1"
+  sound_file "$path" || return
+  why="$path has changed since the plan"
+  if [ "$is" = absent ]; then
+    [ ! -e "$path" ]
+  else
+    [ "$("old_$1" | cksum)" = "$(checksum "$path")" ]
+  fi
+}
+
+begin() {
+  journal=$state/journal.new
+  try rm -rf "$journal" && try mkdir "$journal" || return
+  printf '%s\n' "$about" >"$journal/about" || return
+  for number in $files; do
+    file "$number"
+    try mkdir "$journal/$entry" && printf '%s\n' "$path" >"$journal/$entry/path" || return
+    [ "$is" = absent ] || { try cp -p "$path" "$journal/$entry/old" &&
+      why="$path could not be copied" && same "$path" "$journal/$entry/old"; } || return
+  done
+  [ "$active" = yes ] || true >"$journal/inactive" || return
+  flush "$journal"
+  try mv "$journal" "$state/journal" || return
+  journal=$state/journal
+}
+
+# A new file beside the old one, never readable by more than in the end, and read back.
+stage() {
+  file "$1"
+  [ "$will" != absent ] || return 0
+  missing_folders "$place" >>"$journal/made" || return
+  try make_folders "${place:-/}" && sound_folder "$place" || return
+  try rm -f "$temporary" || return
+  try "into" "$temporary" "$1" && try chmod "$mode" "$temporary" || return
+  why="$temporary was not written whole"
+  [ "$("new_$1" | cksum)" = "$(checksum "$temporary")" ] || return
+  why=
+  try flush "$temporary"
+}
+
+into() { "new_$2" >"$1"; }
+
+replace() {
+  file "$1"
+  sound_file "$path" && try mv -f "$temporary" "$path" && try flush "$path" "$place/."
+}
+
+discard() {
+  file "$1"
+  sound_file "$path" && try rm -f "$path" && try flush "$place/."
+}
+
+verify() { try service_verify; }
+
+reload() {
+  true >"$journal/reloaded" && try service_reload
+}
+
+enable() {
+  true >"$journal/enabled" && try service_enable
+}
+
+disable() {
+  true >"$journal/disabled" && try service_disable
+}
+
+restart() {
+  true >"$journal/restarting" && bounded "$restart_seconds" service_restart
+}
+
+run() { bounded "$command_seconds" "command_$1"; }
+
+# One change, by its number in the plan; `-` for what goes without saying.
+perform() {
+  number=$1
+  shift
+  step "$@"
+  blank
+  "$@" || { failed "$number"; return 1; }
+  [ "$number" = - ] || say did "$number"
+}
+
+failed() {
+  say failed "$1" "$why"
+  printf '%s\n' "$said" | quoted
+}
+
+commit() {
+  [ -d "$state/origin" ] || try mkdir "$state/origin" || return
+  for number in $files; do
+    file "$number"
+    [ ! -d "$state/origin/$entry" ] || continue
+    try rm -rf "$state/origin.new" && try cp -Rp "$journal/$entry" "$state/origin.new" &&
+      try mv "$state/origin.new" "$state/origin/$entry" || return
+  done
+  [ ! -e "$journal/enabled" ] || [ -e "$state/origin/disabled" ] ||
+    true >"$state/origin/disabled" || return
+  [ ! -e "$journal/made" ] || cat "$journal/made" >>"$state/made" || return
+  [ -d "$state/backups" ] || try mkdir "$state/backups" || return
+  number=$(($(ls "$state/backups" | sort -n | tail -n 1) + 1))
+  step commit
+  try mv "$journal" "$state/backups/$number" || return
+  flush "$state/backups"
+  record "$number" applied
+  say committed "$number"
+  for old in $(ls "$state/backups" | sort -rn | sed 1,20d); do rm -rf "$state/backups/$old"; done
+}
+
+record() {
+  (
+    umask 022
+    printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$owner" "$2" "$about" \
+      >>"$state/log"
+  ) 2>/dev/null || :
+}
+
+# --- the way back ---
+
+put_back() {
+  IFS= read -r path <"$1/path" || return
+  temporary=${path%/*}/.${path##*/}.fleetctl
+  rm -f "$temporary"
+  if [ ! -e "$1/old" ]; then
+    rm -f "$path"
+  elif ! same "$1/old" "$path"; then
+    cp -p "$1/old" "$temporary" && mv -f "$temporary" "$path"
+  fi
+}
+
+put_all_back() {
+  for each in "$journal"/*/; do
+    [ ! -e "$each/path" ] || try put_back "$each" || return
+  done
+  [ ! -e "$journal/made" ] || remove_folders "$(cat "$journal/made")"
+  [ ! -e "$journal/enabled" ] || try service_disable || return
+  [ ! -e "$journal/disabled" ] || try service_enable || return
+  [ ! -e "$journal/reloaded" ] || try service_reload || return
+}
+
+serve_as_before() {
+  [ -e "$journal/restarting" ] || return 0
+  if [ -e "$journal/inactive" ]; then
+    bounded "$restart_seconds" service_stop
+  else
+    bounded "$restart_seconds" service_restart
+  fi
+}
+
+forget_journal() {
+  rm -rf "$state/journal.done"
+  try mv "$journal" "$state/journal.done" && rm -rf "$state/journal.done"
+}
+
+# Old bytes back, what was absent absent again, and Ollama on what it ran with.
+undo() {
+  journal=$state/journal
+  step undo
+  blank
+  if put_all_back && serve_as_before && forget_journal; then
+    record - "rolled back"
+    say undone
+    return 1
+  fi
+  say dirty
+  { printf '%s\n' "$said"; by_hand; } | quoted
+  return 1
+}
+
+# What a person would have to do.
+by_hand() {
+  for each in "$journal"/*/; do
+    IFS= read -r path <"$each/path" || continue
+    if [ -e "$each/old" ]; then echo "\$ cp -p ${each}old $path"; else echo "\$ rm -f $path"; fi
+  done
+  printf '%s\n' "$manual" "\$ mv $journal $journal.done"
+}
+
+# What a transaction that was cut off has left; whether Ollama must be restarted, the next plan says.
+recover() {
+  journal=$state/journal
+  step recover
+  blank
+  if put_all_back && forget_journal; then
+    record - "undone later"
+    say recovered
+  else
+    say dirty
+    { printf '%s\n' "$said"; by_hand; } | quoted
+    return 1
+  fi
+}
+
+# Nothing but the journal and files beside the real ones has been written yet.
+# What there is to know when the service does not do well: its log, and who has its port.
+evidence() {
+  service_log
+  ss -Hltnp "sport = :$port" 2>/dev/null || lsof -nP "-iTCP:$port" -sTCP:LISTEN 2>/dev/null
+}
+
+abort() {
+  failed -
+  [ "$journal" = "$state/journal.new" ] || { put_all_back && forget_journal; }
+  rm -rf "$state/journal.new"
+  say untouched
+  return 1
+}
+
+transaction() {
+  step compare
+  for number in $files; do
+    blank
+    unchanged "$number" || { say changed "$why"; return 1; }
+  done
+  step journal
+  blank
+  begin || { abort; return 1; }
+  step stage
+  for number in $files; do
+    blank
+    stage "$number" || { abort; return 1; }
+  done
+  if ! operate; then
+    [ ! -e "$journal/restarting" ] || evidence | quoted
+    undo
+    return 1
+  fi
+  if [ -e "$journal/restarting" ]; then
+    verdict restarted "$verdict_seconds"
+    [ $? = 10 ] || { evidence | quoted; undo; return 1; }
+  fi
+  blank
+  commit || { failed -; undo; return 1; }
+}
+
+# --- waiting for the controller ---
+
+# Its last word as a status: 10 is commit, 11 anything else, 9 the end of input; above 128 it has
+# been silent for too long, or took longer than $2 seconds (0: as long as it likes).
+# A signal does not interrupt `read` in every shell, but `wait` for a reader ends in all of them.
+verdict() {
+  true >"$state/beat"
+  say "$1"
+  (
+    while read -r word <&3; do
+      case $word in
+        (beat) printf . >>"$state/beat";;
+        (commit) exit 10;;
+        (*) exit 11;;
+      esac
+    done
+    exit 9
+  ) & reader=$!
+  (
+    silent=0 all=0 heard=
+    while sleep 1 && kill -0 $$; do
+      all=$((all + 1)) silent=$((silent + 1)) now=$(cat "$state/beat")
+      [ "$now" = "$heard" ] || silent=0 heard=$now
+      [ "$silent" -lt "$silent_seconds" ] || break
+      [ "$2" = 0 ] || [ "$all" -lt "$2" ] || break
+    done
+    kill $reader
+  ) >/dev/null 2>&1 & dog=$!
+  wait $reader
+  code=$?
+  kill $dog 2>/dev/null
+  return $code
+}
+
+# --- all of it ---
+
+# Everything of ours that is no file of the plan; the lock goes with it.
+forget_all() {
+  made=$(cat "$state/made" 2>/dev/null)
+  rm -rf "$state"
+  remove_folders "$made"
+}
+
+session() {
+  trap '' PIPE HUP
+  blank
+  made=$(missing_folders "$state")
+  if ! { try make_folders "$state" && sound_folder "$state"; }; then
+    failed -
+    say untouched
+    return
+  fi
+  take_lock
+  case $? in
+    (1) say locked "$holder"; return;;
+    (2) failed -; say untouched; return;;
+  esac
+  step locked
+  [ -z "$made" ] || printf '%s\n' "$made" >>"$state/made"
+  if [ -d "$state/journal" ]; then
+    recover
+  elif [ -n "$operations" ] && transaction && [ "$forget" = yes ]; then
+    forget_all
+    say forgotten
+    return
+  fi
+  verdict holding 0
+  release
+  say released
+}
