@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from fleetctl import backends
+from fleetctl import backends, way_back
 from fleetctl.errors import Exit, FleetError
-from fleetctl.links import Limits, Link
+from fleetctl.links import Limits, Link, Process
 from fleetctl.links.dial import Dialler
 from fleetctl.links.elevate import root_shell
 from fleetctl.links.exchange import Output, collect
@@ -22,6 +22,7 @@ from fleetctl.model.plan import NodePlan
 from fleetctl.ollama.api import Client, NoAnswer
 from fleetctl.playbook import Entry
 from fleetctl.shell import Garbled, Part, Record, parse, script, survey
+from fleetctl.steps import preflight
 
 _LOG = logging.getLogger(__name__)
 _DEFAULT = "127.0.0.1:11434"
@@ -63,6 +64,14 @@ class Observer:
         return gather(link, node, self.parts, self.limits, self.password)
 
 
+def answer(shell: Process, part: Part, limits: Limits) -> Record:
+    """What one part, by itself, is answered with."""
+    nonce = secrets.token_hex(16)
+    shell.send(script([part], nonce).encode())
+    shell.end_input()
+    return _records(collect(shell, limits), nonce)[part.key]
+
+
 def gather(
     link: Link, node: Node, parts: list[Part], limits: Limits, password: str | None = None
 ) -> Facts:
@@ -93,6 +102,8 @@ def gather(
         api=api,
         files=dict(_files(records)),
         unfinished=survey.unfinished(records),
+        preflight=preflight.read(records),
+        kept=way_back.read(records),
         guards=dict(_guards(records)),
     )
 

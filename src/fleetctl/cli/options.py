@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from fleetctl.ui import console
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -48,6 +51,15 @@ inventory_file = click.option(
     envvar="FLEETCTL_INVENTORY",
     help="Inventory  [default: inventory/fleet.yaml, fleet.yaml]",
 )
+
+
+def confirmed(question: str, *, somebody: bool) -> bool:
+    """What a person at the terminal says; without one, no."""
+    if not somebody:
+        console.talk("nothing was changed: there is nobody to ask; say --yes to go on")
+        return False
+    sys.stdout.flush()
+    return click.confirm(question, err=True)
 
 
 def ask_about_host_key(name: str, fingerprint: str) -> bool:
