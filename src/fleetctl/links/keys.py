@@ -16,9 +16,17 @@ _USUAL = ("id_ed25519", "id_ecdsa", "id_rsa")
 class Login:
     """What to offer to a server, and how to speak of it when it was not enough."""
 
-    arguments: dict[str, Any]
+    arguments: dict[str, Any] = field(repr=False)
     tried: list[str]
     unusable: list[str] = field(default_factory=list)
+    once: bool = False
+    """Not to be offered again after a connection that broke."""
+
+    @classmethod
+    def by_password(cls, password: str) -> Login:
+        """No key beside it: each would use up one of the server's tries."""
+        offered = {"password": password, "allow_agent": False, "look_for_keys": False}
+        return cls(offered, ["a password"], once=True)
 
 
 class Keyring:
@@ -48,6 +56,14 @@ class Keyring:
             "look_for_keys": False,
         }
         return Login(arguments, tried, unusable)
+
+    def first(self, files: list[str]) -> paramiko.PKey | None:
+        """The key that will be offered first."""
+        named = [Path(name).expanduser() for name in files]
+        usual = [Path("~/.ssh").expanduser() / name for name in _USUAL]
+        agents = [] if files else paramiko.Agent().get_keys()
+        keys = (*agents, *map(self._key, named or usual))
+        return next((key for key in keys if not isinstance(key, str)), None)
 
     def _key(self, file: Path) -> paramiko.PKey | str:
         """The key, or why there is none."""

@@ -160,7 +160,8 @@ class _Connection(paramiko.ServerInterface):
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
         file = self._login.authorized_keys
-        known = file.read_text().split() if file.exists() else []
+        lines = file.read_text().splitlines() if file.exists() else []
+        known = {word for line in lines if not line.startswith("#") for word in line.split()}
         return self._enter(username == self._login.user and key.get_base64() in known)
 
     def check_auth_password(self, username: str, password: str) -> int:
