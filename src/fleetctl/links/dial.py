@@ -59,8 +59,7 @@ class Dialler:
         """The key that a machine must let in for `dial` to work, as authorized_keys has it."""
         said = self._ssh_config.lookup(ssh.host)
         files = [ssh.identity_file] if ssh.identity_file else list(said.get("identityfile", []))
-        key = self._keyring.first(files)
-        return f"{key.get_name()} {key.get_base64()}" if key else None
+        return self._keyring.first_public(files)
 
     def host_key(self, node: str, ssh: Ssh) -> tuple[str, paramiko.PKey]:
         """The key that a node shows, and its name in known_hosts; nobody logs in there.

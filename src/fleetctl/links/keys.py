@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -57,13 +58,15 @@ class Keyring:
         }
         return Login(arguments, tried, unusable)
 
-    def first(self, files: list[str]) -> paramiko.PKey | None:
-        """The key that will be offered first."""
-        named = [Path(name).expanduser() for name in files]
-        usual = [Path("~/.ssh").expanduser() / name for name in _USUAL]
-        agents = [] if files else paramiko.Agent().get_keys()
-        keys = (*agents, *map(self._key, named or usual))
-        return next((key for key in keys if not isinstance(key, str)), None)
+    def first_public(self, files: list[str]) -> str | None:
+        """The public half of the key that is offered first, as authorized_keys has it."""
+        agent = paramiko.Agent()
+        agents = () if files else agent.get_keys()
+        agent.close()
+        usual = [f"~/.ssh/{name}" for name in _USUAL]
+        parsed = (self._key(Path(name).expanduser()) for name in files or usual)
+        usable = (key for key in chain(agents, parsed) if not isinstance(key, str))
+        return next((f"{key.get_name()} {key.get_base64()}" for key in usable), None)
 
     def _key(self, file: Path) -> paramiko.PKey | str:
         """The key, or why there is none."""
