@@ -154,7 +154,7 @@ def test_an_unknown_host_key_stops_it_with_the_command_that_goes_on(
 ) -> None:
     outcome = add(target, *yes).exits(8)
     again = f"fleetctl provision --add {target} --fingerprint {box.fingerprint}"
-    assert again in outcome.err
+    assert f"then: {again}" in outcome.err
     wrong = add(target, *yes, "--fingerprint", "SHA256:wrong").exits(8)
     assert f"shows {box.fingerprint}, not SHA256:wrong" in wrong.err
     assert files(add) == []

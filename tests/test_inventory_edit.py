@@ -12,6 +12,7 @@ from fleetctl.errors import Exit, FleetError
 from fleetctl.inventory import document
 from fleetctl.inventory.edit import with_node
 from fleetctl.inventory.load import parse
+from tests.conftest import ROOT
 
 FILE = Path("fleet.yaml")
 VALUES = {"ssh": {"host": "new.local", "user": "ada"}}
@@ -171,6 +172,14 @@ def test_what_would_be_wrong_is_not_added(text: str, more: dict[str, object], me
 def test_a_name_that_looks_like_something_else_is_quoted(name: str) -> None:
     edited = with_node(b"nodes: {}\n", FILE, name, VALUES)
     assert f'{{"{name}": {LINE}}}' in edited.data.decode()
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "inventory").glob("*.yaml")), ids=lambda f: f.name)
+def test_a_node_can_be_added_to_every_inventory_that_is_shipped(file: Path) -> None:
+    edited = with_node(file.read_bytes(), file, "new", VALUES)
+    before, after = file.read_text().splitlines(), edited.data.decode().splitlines()
+    assert is_there_in_order(before, after)
+    assert edited.added in edited.data.decode()
 
 
 # --- any inventory ---

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -49,21 +51,22 @@ def add(
 
     Whatever can be wrong with the inventory is found before anything is contacted.
     """
-    usual = next((place for place in DEFAULT_PLACES if place.exists()), DEFAULT_PLACES[-1])
-    path = file or usual
+    path = file or next(filter(Path.exists, DEFAULT_PLACES), DEFAULT_PLACES[-1])
     before = read_bytes(path) if path.exists() else None
     ssh = _ssh(target)
     values = {"ssh": ssh, **({"groups": [group]} if group else {})}
     called = name or _name_of(str(ssh["host"]))
     edited = with_node(before or b"", path, called or _UNNAMED, values)
     state = edited.fleet.state
-    keys = HostKeys(state / "known_hosts", _judge(target, fingerprint, yes), in_inventory=False)
-    dialler = Dialler(keys, timeout)
-    try:
+    again = f"fleetctl provision --add {shlex.quote(target)}"
+    keys = HostKeys(state / "known_hosts", _judge(again, fingerprint, yes), in_inventory=False)
+    with closing(Dialler(keys, timeout)) as dialler:
         node = edited.fleet.nodes[called or _UNNAMED]
-        facts = _look(dialler, node, target, password, yes, Limits(timeout))
-    finally:
-        dialler.close()
+        try:
+            facts = _look(dialler, node, password, yes, Limits(timeout))
+        except LoginRefused as error:
+            hint = error.hint if password else f"{again} --ask-password"
+            raise FleetError(error.message, hint=hint, exit_code=error.exit_code) from None
     if called is None:
         called = _own_name(facts)
         edited = with_node(before or b"", path, called, values)
@@ -109,7 +112,7 @@ def _own_name(facts: Facts) -> str:
     return str(name)
 
 
-def _judge(target: str, fingerprint: str | None, yes: bool) -> Ask:
+def _judge(again: str, fingerprint: str | None, yes: bool) -> Ask:
     """Who says whether an unknown host key is right: the fingerprint that was given, or a person.
 
     `fleetctl trust` cannot: it knows only the machines of the inventory.
@@ -122,10 +125,9 @@ def _judge(target: str, fingerprint: str | None, yes: bool) -> Ask:
             return True
         if sys.stdin.isatty() and not yes and options.ask_about_host_key(name, shown):
             return True
-        again = f"fleetctl provision --add {target} --fingerprint {shown}"
         raise FleetError(
             f"the host key of {name} is not known: {shown}",
-            hint=f"compare it on the machine itself, then: {again}",
+            hint=f"compare it on the machine itself, then: {again} --fingerprint {shown}",
             exit_code=Exit.REFUSED,
         )
 
@@ -133,20 +135,14 @@ def _judge(target: str, fingerprint: str | None, yes: bool) -> Ask:
 
 
 def _look(
-    dialler: Dialler,
-    node: Node,
-    target: str,
-    password: Password | None,
-    yes: bool,
-    limits: Limits,
+    dialler: Dialler, node: Node, password: Password | None, yes: bool, limits: Limits
 ) -> Facts:
     """Where no key opens the door and there is a password, it is used once, to let the key in."""
     try:
         facts = _facts(dialler, node, limits)
-    except LoginRefused as error:
+    except LoginRefused:
         if password is None:
-            hint = f"fleetctl provision --add {target} --ask-password"
-            raise FleetError(error.message, hint=hint, exit_code=error.exit_code) from None
+            raise
         if not (yes or sys.stdin.isatty()):
             what = "your key would be put into its ~/.ssh/authorized_keys; nothing was done"
             raise FleetError(what, hint=_YES, exit_code=Exit.DIFFERS) from None
