@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from fleetctl import backends, way_back
@@ -47,21 +47,24 @@ class Observer:
     limits: Limits
     password: str | None
 
-    @contextmanager
-    def link(self, node: Node) -> Iterator[Link]:
-        assert node.ssh is not None
-        local = node.ssh.is_local
-        link: Link = LocalLink() if local else self.dialler.dial(node.name, node.ssh)
-        try:
-            yield link
-        finally:
-            link.close()
+    def link(self, node: Node) -> AbstractContextManager[Link]:
+        return open_link(self.dialler, node)
 
     def plan(self, link: Link, node: Node) -> NodePlan:
         return self.planner(node, self.facts(link, node))
 
     def facts(self, link: Link, node: Node) -> Facts:
         return gather(link, node, self.parts, self.limits, self.password)
+
+
+@contextmanager
+def open_link(dialler: Dialler, node: Node) -> Iterator[Link]:
+    assert node.ssh is not None
+    link: Link = LocalLink() if node.ssh.is_local else dialler.dial(node.name, node.ssh)
+    try:
+        yield link
+    finally:
+        link.close()
 
 
 def answer(shell: Process, part: Part, limits: Limits) -> Record:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from fleetctl.errors import Exit, FleetError
 from fleetctl.ui import console
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -34,12 +36,33 @@ def sudo_password(command: Command) -> Command:
     )(command)
 
 
-def password_source(ask: bool, file: Path | None) -> Callable[[], str] | None:
+def login_password(command: Command) -> Command:
+    """Where the password for one login comes from; there is no option that holds it."""
+    command = click.option(
+        "--password-file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="File with that password, for batch use.",
+    )(command)
+    return click.option(
+        "--ask-password",
+        is_flag=True,
+        help="Log in with a password once, and let your key in, as ssh-copy-id does.",
+    )(command)
+
+
+def password_source(
+    ask: bool, file: Path | None, prompt: str = "Password of sudo"
+) -> Callable[[], str] | None:
     if file is not None:
         return lambda: file.read_text().split("\n")[0]
-    if ask:
-        return lambda: str(click.prompt("Password of sudo", hide_input=True, err=True))
-    return None
+    return partial(_asked_password, prompt) if ask else None
+
+
+def _asked_password(prompt: str) -> str:
+    if not sys.stdin.isatty():
+        what = "there is no terminal on which a password could be asked for"
+        raise FleetError(what, hint="name a file that holds it, see --help", exit_code=Exit.USAGE)
+    return str(click.prompt(prompt, hide_input=True, err=True))
 
 
 inventory_file = click.option(

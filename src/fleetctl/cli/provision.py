@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -30,10 +31,35 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("nodes", nargs=-1, metavar="[NODE]...")
+@click.option("--add", "target", metavar="[USER@]HOST[:PORT]", help="Put it into the inventory.")
+@click.option("--as", "name", help="Its name there.  [default: of the host]")
+@click.option("--group", help="Its group there.")
+@click.option("--fingerprint", metavar="SHA256:…", help="That its host key must have.")
+@options.login_password
 @changing
 @looking
-def provision(flags: Flags, how: Changing, nodes: tuple[str, ...]) -> Exit:
+def provision(
+    flags: Flags,
+    how: Changing,
+    nodes: tuple[str, ...],
+    target: str | None,
+    ask_password: bool,
+    password_file: Path | None,
+    **new: str | None,
+) -> Exit:
     """Make new machines nodes of the fleet: look for all that could fail, then apply."""
+    if target is not None:
+        from fleetctl.cli.add import add
+
+        if nodes:
+            raise click.UsageError("Name nodes, or --add one; not both.")
+        password = options.password_source(ask_password, password_file, f"Password for {target}")
+        file, called = add(
+            flags.file, target, **new, password=password, yes=how.yes, timeout=flags.timeout
+        )
+        flags, nodes = replace(flags, file=file), (called,)
+    elif ask_password or password_file or any(new.values()):
+        raise click.UsageError("--as, --group, --fingerprint and --ask-password go with --add.")
     fleet, _ = load_fleet(flags.file)
     _are_listed(fleet, nodes)
     return follow(
