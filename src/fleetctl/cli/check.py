@@ -47,6 +47,7 @@ class Changing:
     serial: tuple[int, bool] | None
     max_fail: tuple[int, bool] | None
     health_timeout: float
+    settle: float
     wait_idle: bool
 
 
@@ -85,6 +86,12 @@ _CHANGING: list[Callable[[Any], Any]] = [
         default=60.0,
         show_default=True,
         help="Seconds for a restarted Ollama to be well.",
+    ),
+    click.option(
+        "--settle",
+        default=3.0,
+        show_default=True,
+        help="Seconds for which it must then stay up.",
     ),
     click.option("--wait-idle", is_flag=True, help="Restart only when no client is connected."),
 ]
@@ -251,7 +258,7 @@ def _rollout(flags: Flags, how: Changing, **special: bool) -> Rollout:
         confirm,
         serial=Share(*how.serial) if how.serial else None,
         max_fail=Share(*how.max_fail) if how.max_fail else None,
-        patience=Patience(healthy=how.health_timeout),
+        patience=Patience(healthy=how.health_timeout, stable=how.settle),
         wait_idle=how.wait_idle,
         **special,
     )
