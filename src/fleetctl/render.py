@@ -17,6 +17,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from fleetctl import packaged
 from fleetctl.codecs import (
     front_matter,
+    homebrew_env,
     plist,
     sh,
     systemd_env_file,
@@ -26,6 +27,7 @@ from fleetctl.codecs import (
 from fleetctl.errors import Exit, FleetError
 
 _CODECS: Mapping[str, ModuleType] = {
+    ".brew": homebrew_env,
     ".conf": systemd_unit,
     ".env": systemd_env_file,
     ".md": front_matter,
