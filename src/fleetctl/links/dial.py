@@ -1,8 +1,6 @@
-"""Opening SSH connections: Fabric connects, with our sockets, our keys and strict host keys.
+"""Opening SSH connections, with our sockets, our keys and strict host keys.
 
-Fabric by itself accepts any host key, also of jump hosts, and forwards what ssh_config says; so the
-connection is put together here, and a jump host is one more connection of the same kind, shared by
-all nodes behind it.
+A jump host is one more connection of the same kind, shared by all nodes behind it.
 """
 
 from __future__ import annotations
@@ -16,15 +14,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import fabric
 import paramiko
 
 from fleetctl.errors import FleetError
-from fleetctl.inventory import ssh_config
 from fleetctl.links import sockets
-from fleetctl.links.host_keys import HostKeys, name_of
-from fleetctl.links.keys import Keyring, Login
+from fleetctl.links.host_keys import HostKeys
+from fleetctl.links.keys import Keyring
 from fleetctl.links.reasons import explained
+from fleetctl.links.route import Route, Routes
 from fleetctl.links.ssh import SshLink
 from fleetctl.model import address
 from fleetctl.model.fleet import Ssh
@@ -47,7 +44,7 @@ class Dialler:
         self._host_keys = host_keys
         self._keyring = Keyring()
         self._timeout = timeout
-        self._ssh_config = paramiko.SSHConfig.from_text("\n".join(ssh_config.lines()))
+        self._routes = Routes()
         self._jumps: dict[str, _Shared] = {}
         logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
@@ -66,7 +63,7 @@ class Dialler:
         raise FleetError(f"{ssh.host} showed no host key")
 
     def _pass_or_look(self, node: str, name: str, key: paramiko.PKey) -> None:
-        if self._host_keys.known(name).get(key.get_name()) != key:
+        if not self._host_keys.knows(name, key):
             _look(node, name, key)
 
     def close(self) -> None:
@@ -76,43 +73,25 @@ class Dialler:
 
     def _open(
         self, node: str, ssh: Ssh, through: tuple[str, ...] = (), check: Check | None = None
-    ) -> fabric.Connection:
-        # A configuration of its own, since Fabric's cannot be shared between threads.
-        config = fabric.Config(ssh_config=self._ssh_config, lazy=True)
-        # `gateway=False`: the jumps that Fabric makes by itself accept any host key.
-        connection = fabric.Connection(
-            ssh.host, ssh.user, ssh.port, config=config, gateway=False, forward_agent=False
-        )
-        said = connection.ssh_config
-        jump = ssh.jump or said.get("proxyjump", "none")
-        if jump != "none" and jump not in through:
+    ) -> paramiko.SSHClient:
+        route = self._routes.to(ssh)
+        jump = None
+        if route.jump and route.jump not in through:
             on_the_way = self._pass_or_look if check else None
-            connection.gateway = self._jump(node, jump, through, on_the_way)
-        elif "proxycommand" in said:
-            connection.gateway = said["proxycommand"]
-        files = [ssh.identity_file] if ssh.identity_file else said.get("identityfile", [])
-        login = self._keyring.login(files)
-        name = name_of(said.get("hostkeyalias", connection.host), connection.port)
-        check = check or self._host_keys.check
-        connection.client.set_missing_host_key_policy(_Strict(partial(check, node, name)))
-        connection.connect_kwargs = {
-            **login.arguments,
-            "banner_timeout": self._timeout,
-            "auth_timeout": self._timeout,
-            "channel_timeout": self._timeout,
-            "disabled_algorithms": _WEAK,
-            "transport_factory": partial(_transport, list(self._host_keys.known(name))),
-        }
+            jump = self._jump(node, route.jump, through, on_the_way)
+        check = partial(check or self._host_keys.check, node, route.key_name)
+        client = paramiko.SSHClient()
+        client.set_missing_host_key_policy(_Strict(check))
         try:
-            self._connect(connection, login)
+            self._connect(client, route, jump)
         except BaseException:
-            connection.client.close()
+            client.close()
             raise
-        return connection
+        return client
 
     def _jump(
         self, node: str, spec: str, through: tuple[str, ...], check: Check | None
-    ) -> fabric.Connection:
+    ) -> paramiko.SSHClient:
         """All nodes behind a jump host share one connection to it, or one refusal."""
         *before, last = spec.split(",")
         shared = self._jumps.setdefault(spec, _Shared())
@@ -132,15 +111,27 @@ class Dialler:
                     raise shared.error from None
             return shared.connection
 
-    def _connect(self, connection: fabric.Connection, login: Login) -> None:
+    def _connect(
+        self, client: paramiko.SSHClient, route: Route, jump: paramiko.SSHClient | None
+    ) -> None:
         """A server that is too busy closes early: worth another try, a little later."""
+        login = self._keyring.login(route.identity_files)
+        known = list(self._host_keys.known(route.key_name))
         for attempt in range(1, _TRIES + 1):
             started = time.monotonic()
             try:
-                if not connection.gateway:
-                    sock = sockets.connect(connection.host, connection.port, self._timeout)
-                    connection.connect_kwargs["sock"] = sock
-                connection.open()
+                client.connect(
+                    route.host,
+                    route.port,
+                    route.user,
+                    sock=self._socket(route, jump),
+                    banner_timeout=self._timeout,
+                    auth_timeout=self._timeout,
+                    channel_timeout=self._timeout,
+                    disabled_algorithms=_WEAK,
+                    transport_factory=partial(_transport, known),
+                    **login.arguments,
+                )
             except FleetError:
                 raise
             except (OSError, EOFError, paramiko.SSHException) as error:
@@ -148,10 +139,19 @@ class Dialler:
                 early = time.monotonic() - started < self._timeout / 2
                 refused = isinstance(error, ConnectionRefusedError)
                 if not (hung_up and early and attempt < _TRIES) or refused:
-                    raise explained(error, connection, login, self._timeout) from error
+                    raise explained(error, route, login, self._timeout) from error
                 time.sleep(random.uniform(0.1, 0.4) * attempt)  # noqa: S311  not for secrecy
             else:
                 return
+
+    def _socket(self, route: Route, jump: paramiko.SSHClient | None) -> Any:
+        if jump is not None:
+            transport = jump.get_transport()
+            assert transport is not None
+            return transport.open_channel("direct-tcpip", (route.host, route.port), ("", 0))
+        if route.proxy_command is not None:
+            return paramiko.ProxyCommand(route.proxy_command)
+        return sockets.connect(route.host, route.port, self._timeout)
 
 
 @dataclass(slots=True)
@@ -159,7 +159,7 @@ class _Shared:
     """A jump host: a connection, or why there is none."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    connection: fabric.Connection | None = None
+    connection: paramiko.SSHClient | None = None
     error: FleetError | None = None
 
 

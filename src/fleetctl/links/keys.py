@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ class Keyring:
         self._lock = threading.Lock()
         self._parsed: dict[Path, paramiko.PKey | str] = {}
 
-    def login(self, files: list[str]) -> Login:
+    def login(self, files: Sequence[str]) -> Login:
         """Keys that were named are the only ones offered: a full agent would use up the tries."""
         if not files:
             return Login({"allow_agent": True, "look_for_keys": True}, _usual_keys())

@@ -5,31 +5,29 @@ from __future__ import annotations
 import errno
 import socket
 
-import fabric
 import paramiko
 from paramiko.ssh_exception import ChannelException, IncompatiblePeer, ProxyCommandFailure
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.links.keys import Login
+from fleetctl.links.route import Route
 from fleetctl.model.address import join_host_port
 
 
-def explained(
-    error: Exception, connection: fabric.Connection, login: Login, timeout: float
-) -> FleetError:
+def explained(error: Exception, route: Route, login: Login, timeout: float) -> FleetError:
     """The error as one that says what was tried, and what to do."""
-    place = join_host_port(connection.host, connection.port)
-    called = connection.original_host
-    known_as = f"{called} is {connection.host}: " if called != connection.host else ""
+    place = join_host_port(route.host, route.port)
+    called = route.called
+    known_as = f"{called} is {route.host}: " if called != route.host else ""
     match error:
         case IncompatiblePeer():
             return _weak(error, place)
         case paramiko.AuthenticationException():
-            return _login_refused(connection, login)
+            return _login_refused(route, login)
         case paramiko.SSHException() if "authentication methods" in str(error):
-            return _login_refused(connection, login)
+            return _login_refused(route, login)
         case socket.gaierror():
-            what, hint = f"the name {connection.host!r} cannot be resolved", "check ssh.host"
+            what, hint = f"the name {route.host!r} cannot be resolved", "check ssh.host"
         case TimeoutError():
             what, hint = f"no answer from {place} in {timeout:g} s", "is the machine awake?"
         case ConnectionRefusedError():
@@ -56,12 +54,12 @@ def _weak(error: Exception, place: str) -> FleetError:
     )
 
 
-def _login_refused(connection: fabric.Connection, login: Login) -> FleetError:
+def _login_refused(route: Route, login: Login) -> FleetError:
     tried = f"tried {', '.join(login.tried)}" if login.tried else "there was no key to try"
     unusable = f"; not usable: {', '.join(login.unusable)}" if login.unusable else ""
-    port = f" -p {connection.port}" if connection.port != 22 else ""
+    port = f" -p {route.port}" if route.port != 22 else ""
     return FleetError(
-        f"login as {connection.user} was refused ({tried}{unusable})",
-        hint=f"ssh-copy-id{port} {connection.user}@{connection.host}",
+        f"login as {route.user} was refused ({tried}{unusable})",
+        hint=f"ssh-copy-id{port} {route.user}@{route.host}",
         exit_code=Exit.UNREACHABLE,
     )

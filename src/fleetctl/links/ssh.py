@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import select
 
-import fabric
 import paramiko
 
 from fleetctl.errors import Exit, FleetError
@@ -16,8 +15,8 @@ _SIZE = 2**16
 
 
 class SshLink:
-    def __init__(self, connection: fabric.Connection) -> None:
-        self._connection = connection
+    def __init__(self, client: paramiko.SSHClient) -> None:
+        self._client = client
 
     def shell(self) -> SshProcess:
         try:
@@ -39,12 +38,12 @@ class SshLink:
         return channel
 
     def close(self) -> None:
-        self._connection.close()
+        self._client.close()
 
     @property
     def _transport(self) -> paramiko.Transport:
-        transport = self._connection.transport
-        assert isinstance(transport, paramiko.Transport)
+        transport = self._client.get_transport()
+        assert transport is not None
         return transport
 
 
