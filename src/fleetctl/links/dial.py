@@ -23,18 +23,15 @@ from fleetctl.links.keys import Keyring
 from fleetctl.links.reasons import explained
 from fleetctl.links.route import Route, Routes
 from fleetctl.links.ssh import SshLink
+from fleetctl.links.transport import WEAK, Transport
 from fleetctl.model import address
 from fleetctl.model.fleet import Ssh
 
 Check = Callable[[str, str, paramiko.PKey], None]
 """Node, name and key; returns when the key is right."""
 
+_LOG = logging.getLogger(__name__)
 _TRIES = 3
-_WEAK = {
-    "ciphers": ["aes128-cbc", "aes192-cbc", "aes256-cbc", "3des-cbc"],
-    "macs": ["hmac-sha1", "hmac-md5", "hmac-sha1-96", "hmac-md5-96"],
-}
-_RSA = ["rsa-sha2-512", "rsa-sha2-256"]
 
 
 class Dialler:
@@ -46,6 +43,7 @@ class Dialler:
         self._timeout = timeout
         self._routes = Routes()
         self._jumps: dict[str, _Shared] = {}
+        logging.getLogger("paramiko").setLevel(logging.INFO)
         logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
     def dial(self, node: str, ssh: Ssh) -> SshLink:
@@ -128,8 +126,8 @@ class Dialler:
                     banner_timeout=self._timeout,
                     auth_timeout=self._timeout,
                     channel_timeout=self._timeout,
-                    disabled_algorithms=_WEAK,
-                    transport_factory=partial(_transport, known),
+                    disabled_algorithms=WEAK,
+                    transport_factory=partial(Transport, known=known),
                     **login.arguments,
                 )
             except FleetError:
@@ -138,8 +136,11 @@ class Dialler:
                 hung_up = "banner" in str(error) or isinstance(error, EOFError | ConnectionError)
                 early = time.monotonic() - started < self._timeout / 2
                 refused = isinstance(error, ConnectionRefusedError)
+                transport = client.get_transport()
+                details = list(transport.details) if isinstance(transport, Transport) else []
+                _LOG.debug("%s, try %d: %r %s", route.called, attempt, error, details)
                 if not (hung_up and early and attempt < _TRIES) or refused:
-                    raise explained(error, route, login, self._timeout) from error
+                    raise explained(error, route, login, self._timeout, details) from error
                 time.sleep(random.uniform(0.1, 0.4) * attempt)  # noqa: S311  not for secrecy
             else:
                 return
@@ -183,19 +184,6 @@ class _Seen(Exception):
 
 def _look(node: str, name: str, key: paramiko.PKey) -> None:
     raise _Seen(name, key)
-
-
-def _transport(known: list[str], sock: Any, **options: Any) -> paramiko.Transport:
-    """Prefers the types of the keys that are known, as the server may have several."""
-    transport = paramiko.Transport(sock, **options)
-    security = transport.get_security_options()
-    wanted = [kind for name in known for kind in (_RSA if name == "ssh-rsa" else [name])]
-    usable = [kind for kind in wanted if kind in security.key_types]
-    others = [kind for kind in security.key_types if kind not in usable]
-    security.key_types = (*usable, *others)
-    # GCM carries its own check; paramiko compares the others' byte by byte, in Python.
-    security.ciphers = sorted(security.ciphers, key=lambda name: "gcm" not in name)
-    return transport
 
 
 def _hop(spec: str, before: str | None) -> Ssh:

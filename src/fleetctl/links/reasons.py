@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import Sequence
 
 import paramiko
 from paramiko.ssh_exception import ChannelException, IncompatiblePeer, ProxyCommandFailure
@@ -13,15 +14,25 @@ from fleetctl.links.keys import Login
 from fleetctl.links.route import Route
 from fleetctl.model.address import join_host_port
 
+_OFFERS = {
+    "kex": "kex algos",
+    "host key": "server key",
+    "cipher": "server encrypt",
+    "mac": "server mac",
+}
+"""How paramiko calls what it finds nothing in, and what the server has of it."""
 
-def explained(error: Exception, route: Route, login: Login, timeout: float) -> FleetError:
+
+def explained(
+    error: Exception, route: Route, login: Login, timeout: float, details: Sequence[str]
+) -> FleetError:
     """The error as one that says what was tried, and what to do."""
     place = join_host_port(route.host, route.port)
     called = route.called
     known_as = f"{called} is {route.host}: " if called != route.host else ""
     match error:
         case IncompatiblePeer():
-            return _weak(error, place)
+            return _weak(error, place, details)
         case paramiko.AuthenticationException():
             return _login_refused(route, login)
         case paramiko.SSHException() if "authentication methods" in str(error):
@@ -45,10 +56,12 @@ def explained(error: Exception, route: Route, login: Login, timeout: float) -> F
     return FleetError(known_as + what, hint=hint, exit_code=Exit.UNREACHABLE)
 
 
-def _weak(error: Exception, place: str) -> FleetError:
+def _weak(error: Exception, place: str, details: Sequence[str]) -> FleetError:
     kind = str(error).partition("(")[2].rstrip(")") or str(error)
+    heading = next((said for name, said in _OFFERS.items() if name in kind), kind)
+    offers = [line.partition(": ")[2] for line in details if line.startswith(f"{heading}: ")]
     return FleetError(
-        f"{place} offers only outdated algorithms: {kind}",
+        f"{place} offers only outdated algorithms: {kind} among {', '.join(offers) or 'them'}",
         hint="update the SSH server of the machine",
         exit_code=Exit.REFUSED,
     )
