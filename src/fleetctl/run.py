@@ -27,6 +27,8 @@ from fleetctl.render import Templates
 from fleetctl.shell import script
 
 _LOG = logging.getLogger(__name__)
+_WAITING = 256
+"""So many nodes may be waited for at once; the dialler sees to it that fewer are worked on."""
 Item = TypeVar("Item")
 Outcome = TypeVar("Outcome")
 
@@ -54,7 +56,7 @@ def look(request: Request, tell: Callable[[Result], None]) -> Report:
     templates = Templates(fleet.root)
     parts = questions(playbook)
     limits = Limits(request.timeout)
-    dialler = Dialler(host_keys_of(fleet, request.ask), request.timeout)
+    dialler = Dialler(host_keys_of(fleet, request.ask), request.timeout, request.forks)
     password = request.password() if request.password else None
 
     def look_at(node: Node) -> Result:
@@ -72,7 +74,7 @@ def look(request: Request, tell: Callable[[Result], None]) -> Report:
 
     results: dict[str, Result] = {}
     managed = [node for node in request.nodes if node.ssh]
-    for node, result in in_parallel(look_at, managed, request.forks):
+    for node, result in in_parallel(look_at, managed, max(request.forks, _WAITING)):
         results[node.name] = result
         tell(result)
     dialler.close()

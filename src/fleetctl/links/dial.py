@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -35,19 +36,26 @@ _TRIES = 3
 
 
 class Dialler:
-    """One for a run: what all connections share is read once."""
+    """One for a run: what all connections share is read once.
 
-    def __init__(self, host_keys: HostKeys, timeout: float) -> None:
+    So many connections as there are `places` are open at once. Who waits for a machine to answer
+    takes none, so that dead machines do not keep the others waiting.
+    """
+
+    def __init__(self, host_keys: HostKeys, timeout: float, places: int = 1) -> None:
         self._host_keys = host_keys
         self._keyring = Keyring()
         self._timeout = timeout
+        self._places = threading.Semaphore(places)
         self._routes = Routes()
         self._jumps: dict[str, _Shared] = {}
         logging.getLogger("paramiko").setLevel(logging.INFO)
         logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
     def dial(self, node: str, ssh: Ssh) -> SshLink:
-        return SshLink(self._open(node, ssh))
+        with ExitStack() as place:
+            client = self._open(node, ssh, reached=lambda: place.enter_context(self._places))
+            return SshLink(client, place.pop_all())
 
     def host_key(self, node: str, ssh: Ssh) -> tuple[str, paramiko.PKey]:
         """The key that a node shows, and its name in known_hosts; nobody logs in there.
@@ -70,7 +78,12 @@ class Dialler:
                 jump.connection.close()
 
     def _open(
-        self, node: str, ssh: Ssh, through: tuple[str, ...] = (), check: Check | None = None
+        self,
+        node: str,
+        ssh: Ssh,
+        through: tuple[str, ...] = (),
+        check: Check | None = None,
+        reached: Callable[[], object] = bool,
     ) -> paramiko.SSHClient:
         route = self._routes.to(ssh)
         jump = None
@@ -81,7 +94,7 @@ class Dialler:
         client = paramiko.SSHClient()
         client.set_missing_host_key_policy(_Strict(check))
         try:
-            self._connect(client, route, jump)
+            self._connect(client, route, jump, reached)
         except BaseException:
             client.close()
             raise
@@ -110,19 +123,28 @@ class Dialler:
             return shared.connection
 
     def _connect(
-        self, client: paramiko.SSHClient, route: Route, jump: paramiko.SSHClient | None
+        self,
+        client: paramiko.SSHClient,
+        route: Route,
+        jump: paramiko.SSHClient | None,
+        reached: Callable[[], object],
     ) -> None:
         """A server that is too busy closes early: worth another try, a little later."""
         login = self._keyring.login(route.identity_files)
         known = list(self._host_keys.known(route.key_name))
+        answered = False
         for attempt in range(1, _TRIES + 1):
             started = time.monotonic()
             try:
+                sock = self._socket(route, jump)
+                if not answered:
+                    reached()
+                    answered = True
                 client.connect(
                     route.host,
                     route.port,
                     route.user,
-                    sock=self._socket(route, jump),
+                    sock=sock,
                     banner_timeout=self._timeout,
                     auth_timeout=self._timeout,
                     channel_timeout=self._timeout,

@@ -15,8 +15,9 @@ _SIZE = 2**16
 
 
 class SshLink:
-    def __init__(self, client: paramiko.SSHClient) -> None:
+    def __init__(self, client: paramiko.SSHClient, place: contextlib.ExitStack) -> None:
         self._client = client
+        self._place = place
 
     def shell(self) -> SshProcess:
         try:
@@ -39,6 +40,7 @@ class SshLink:
 
     def close(self) -> None:
         self._client.close()
+        self._place.close()
 
     @property
     def _transport(self) -> paramiko.Transport:

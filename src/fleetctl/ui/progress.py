@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 
@@ -15,7 +16,8 @@ class Progress:
     def __init__(self, nodes: Iterable[str]) -> None:
         self._waiting = dict.fromkeys(nodes)
         self._total = len(self._waiting)
-        self._living = sys.stderr is not None and sys.stderr.isatty()
+        simple = os.environ.get("TERM", "dumb") == "dumb"
+        self._living = sys.stderr is not None and sys.stderr.isatty() and not simple
         self._show()
 
     def tell(self, result: Result) -> None:
