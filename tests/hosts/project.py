@@ -45,9 +45,10 @@ class LabProject:
         fleetctl.write(json.dumps({"nodes": self.nodes, **self.rest}))
         return fleetctl(*arguments, env=env)
 
-    def changes(self, node: Node) -> list[str]:
+    def changes(self, node: Node, *arguments: str) -> list[str]:
         """The titles and details of what a check would change on a node."""
-        found = self("check", "--json", "--limit", node.name).json["nodes"][node.name]["changes"]
+        outcome = self("check", "--json", "--limit", node.name, *arguments)
+        found = outcome.json["nodes"][node.name]["changes"]
         return [line for change in found for line in change.get("details") or [change["title"]]]
 
     def put_what_the_plan_says(self, node: Node) -> None:
