@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import logging
 import queue
 import threading
@@ -72,6 +73,8 @@ def look(request: Request, tell: Callable[[Result], None]) -> Report:
             what = f"this is a bug in fleetctl: {type(error).__name__}: {error}"
             return Lost(node.name, what, "report it, with the log of this run", Exit.BUG)
 
+    # What is needed first when a node has answered is loaded while all are waited for.
+    threading.Thread(target=importlib.import_module, args=("jinja2.sandbox",), daemon=True).start()
     results: dict[str, Result] = {}
     managed = [node for node in request.nodes if node.ssh]
     for node, result in in_parallel(look_at, managed, max(request.forks, _WAITING)):
