@@ -71,10 +71,10 @@ class Rig:
 
 
 @contextmanager
-def rig(count: int, folder: Path) -> Iterator[Rig]:
+def rig(count: int, folder: Path, first_port: int = 20000) -> Iterator[Rig]:
     started: list[subprocess.Popen[bytes]] = []
     try:
-        yield _rig(count, folder, started)
+        yield _rig(count, folder, first_port, started)
     finally:
         for process in started:
             process.send_signal(signal.SIGTERM)
@@ -82,7 +82,7 @@ def rig(count: int, folder: Path) -> Iterator[Rig]:
             process.wait()
 
 
-def _rig(count: int, folder: Path, started: list[subprocess.Popen[bytes]]) -> Rig:
+def _rig(count: int, folder: Path, first_port: int, started: list[subprocess.Popen[bytes]]) -> Rig:
     for name in ("key", "host"):
         make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(make, check=True)
@@ -92,7 +92,10 @@ def _rig(count: int, folder: Path, started: list[subprocess.Popen[bytes]]) -> Ri
     variables = {"OLLAMA_HOST": f"127.0.0.1:{port}", **VARIABLES}
     sleeper = subprocess.Popen(["sleep", "100000"], env=variables)
     started.append(sleeper)
-    machines = [_machine(at, folder, variables, sleeper.pid, started) for at in range(count)]
+    machines = [
+        _machine(f"node-{at}", first_port + at, folder, variables, sleeper.pid, started)
+        for at in range(count)
+    ]
     public = " ".join((folder / "host.pub").read_text().split()[:2])
     made = Rig(folder, machines, folder / "key", port, os.environ.get("USER", "root"))
     made.known_hosts.parent.mkdir()
@@ -142,13 +145,13 @@ def _ollama(started: list[subprocess.Popen[bytes]]) -> int:
 
 
 def _machine(
-    at: int,
+    name: str,
+    port: int,
     folder: Path,
     variables: dict[str, str],
     pid: int,
     started: list[subprocess.Popen[bytes]],
 ) -> Machine:
-    name, port = f"node-{at}", 20000 + at
     home = folder / name
     tools = home / "bin"
     tools.mkdir(parents=True)

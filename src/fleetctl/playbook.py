@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
-from jinja2.sandbox import SandboxedEnvironment
 from pydantic import ValidationError
 
 from fleetctl import packaged
@@ -57,6 +55,9 @@ class Entry:
             return False
         if self.when is None:
             return True
+        import jinja2
+        from jinja2.sandbox import SandboxedEnvironment
+
         values = {"node": subject.node, "fleet": subject.fleet, "facts": subject.facts}
         environment = SandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=True)
         try:

@@ -141,6 +141,7 @@ class Work:
         deadline = time.monotonic() + patience.silent + patience.restart
         bare = replace(batch.transaction, files=(), commands=(), operations=())
         lost = "the connection was lost in the middle"
+        self.link.close()
         try:
             with self.means.observer.link(self.node) as self.link:
                 plan = self.means.observer.plan(self.link, self.node)
