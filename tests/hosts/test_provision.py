@@ -38,7 +38,7 @@ def fingerprint(node: Node) -> str:
 def everything(observe: Observe, node: Node, scope: str) -> str:
     host = observe(node)
     as_user = f"XDG_RUNTIME_DIR=/run/user/1000 runuser -u {USER} -- " if scope == "--user" else ""
-    return host.check_output(f"{FILES}; {as_user}{UNIT % scope}")
+    return str(host.check_output(f"{FILES}; {as_user}{UNIT % scope}"))
 
 
 @pytest.mark.parametrize(("kinds", "scope"), [("installer", "--system"), ("user", "--user")])

@@ -219,7 +219,7 @@ _BREW = "HOMEBREW_NO_AUTO_UPDATE=1 HOMEBREW_NO_ENV_HINTS=1 {prefix}/bin/brew ser
 
 
 def supervisor(service: Service) -> Supervisor:
-    log = f'tail -n 20 "{_home(service.log, "$home")}"'
+    log = f'tail -n 40 "{_home(service.log, "$home")}"'
     if service.mode == "brew":
         prefix = service.definition.removesuffix("/opt/ollama")
         verbs = {verb: _BREW.format(prefix=prefix, verb=verb) for verb in ("restart", "stop")}

@@ -133,7 +133,7 @@ def supervisor(service: Service) -> Supervisor:
         disable=f"{systemctl} disable {UNIT}",
         restart=f"{systemctl} reset-failed {UNIT} 2>/dev/null; {systemctl} restart {UNIT}",
         stop=f"{systemctl} stop {UNIT}",
-        log=f"journalctl --{scope} --unit={UNIT} --lines=20 --quiet --no-pager --output=cat",
+        log=f"journalctl --{scope} --unit={UNIT} --lines=40 --quiet --no-pager --output=cat",
     )
 
 
