@@ -20,21 +20,21 @@ from fleetctl.steps.file import FileStep
 from fleetctl.steps.ollama_env import OllamaEnv
 from fleetctl.steps.ollama_models import OllamaModels
 from fleetctl.steps.ollama_service import OllamaService
+from fleetctl.steps.power import Power
 from fleetctl.steps.preflight import PreflightStep
 from fleetctl.steps.wait_http import WaitHttp
 
-KINDS = {
-    kind.kind: kind
-    for kind in (
-        PreflightStep,
-        OllamaEnv,
-        OllamaService,
-        WaitHttp,
-        OllamaModels,
-        FileStep,
-        CommandStep,
-    )
-}
+_STEPS = (
+    PreflightStep,
+    Power,
+    OllamaEnv,
+    OllamaService,
+    WaitHttp,
+    OllamaModels,
+    FileStep,
+    CommandStep,
+)
+KINDS = {step.kind: step for step in _STEPS}
 _SYSTEMS = {"linux": "Linux", "macos": "Darwin"}
 
 
