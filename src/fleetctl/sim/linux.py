@@ -58,6 +58,26 @@ class Linux:
 
     # --- as an operating system ---
 
+    @property
+    def _environment(self) -> dict[str, str]:
+        """What both a login and a job of this user start with."""
+        place = self._place
+        return {
+            **place.identity,
+            **self.mark,
+            "PATH": f"{place.tools}:{place.home}/.local/bin:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "DBUS_SESSION_BUS_ADDRESS": f"unix:path={place.runtime}/bus",
+        }
+
+    @property
+    def session_environment(self) -> dict[str, str]:
+        return {**self._environment, "SSH_CONNECTION": "127.0.0.1 0 127.0.0.1 22"}
+
+    @property
+    def mark(self) -> dict[str, str]:
+        return {"XDG_RUNTIME_DIR": str(self._place.runtime)}
+
     def boot(self) -> None:
         self._boot = uuid.uuid4().hex
         self._sessions = 0
@@ -97,14 +117,14 @@ class Linux:
             if self._sessions > 0 or self._linger.exists() or self._user is None:
                 return
         # a session lasts as long as any process of it, connected or not
-        if any(processes_with(self._place.session_environment)):
+        if any(processes_with(self.session_environment)):
             self._look_for_logout_later()
         else:
             self.shut_down(seconds=5)
 
     def _surroundings(self) -> Surroundings:
         place = self._place
-        return Surroundings(place.account, place.environment, self._journal, self._boot)
+        return Surroundings(place.account, self._environment, self._journal, self._boot)
 
     # --- its tools ---
 
