@@ -4,7 +4,7 @@ import threading
 import uuid
 from pathlib import Path
 
-from fleetctl.sim.machine import Place
+from fleetctl.sim.machine import ADDRESS, Place
 from fleetctl.sim.processes import processes_with
 from fleetctl.sim.systemd.journal import Journal
 from fleetctl.sim.systemd.manager import Manager
@@ -20,7 +20,6 @@ from fleetctl.sim.tools.systemd_analyze import SystemdAnalyze
 # real machines wait ten seconds; nobody wants to in a test
 _LOGOUT_SECONDS = 0.3
 _KERNEL = "6.1.0-28-amd64"
-ADDRESS = "192.168.77.10"
 
 
 class Linux:

@@ -117,3 +117,20 @@ def interpreter_for(account: Account) -> str:
         if path.exists() and account.may_reach(path):
             return str(path)
     raise RuntimeError(f"user {account.uid} can run none of {', '.join(candidates)}")
+
+
+def parent_of(pid: int) -> int:
+    return _status_field(pid, 1)
+
+
+def session_of(pid: int) -> int:
+    return _status_field(pid, 3)
+
+
+def _status_field(pid: int, number: int) -> int:
+    """A field of /proc/PID/stat, counted from the state, which follows the name; 0 if it ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0
+    return int(text.rpartition(")")[2].split()[number])

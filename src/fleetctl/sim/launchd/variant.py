@@ -24,12 +24,16 @@ class Variant:
     """Of bootstrap: 5 or 134."""
     bad_mode: int = 5
     """Of bootstrap, with a plist that others may write: 5 or 122."""
+    kickstart_waits: bool = True
+    """Whether kickstart too keeps to the throttle; one source says that it does not."""
     bootout: int = 0
     """Of bootout, while the job drains: 0 or 36."""
     bootout_wait: bool = False
     """Whether bootout knows --wait; where it does not, it exits 64 and stops nothing."""
     bad_request: bool = False
     """Whether `Bad request.` comes before `Could not find service`."""
+    full_header: bool = True
+    """Whether `print` begins with the domain and the label, or with the label alone."""
     loads_twice: bool = False
     """Whether a login at the screen loads an agent that is loaded in user/UID already."""
     stays_idle: bool = False
@@ -42,7 +46,15 @@ class Variant:
 
 
 RELEASES: Mapping[str, Variant] = {
-    "14": Variant("14.7.6", "23H626", "23.6.0", disabled=119, wrong_session=134, bad_mode=122),
+    "14": Variant(
+        "14.7.6",
+        "23H626",
+        "23.6.0",
+        disabled=119,
+        wrong_session=134,
+        bad_mode=122,
+        full_header=False,
+    ),
     "15": Variant("15.7.1", "24G231", "24.6.0"),
     "26": Variant("26.1", "25B78", "25.1.0", no_gui=112, bad_request=True, bootout_wait=True),
 }

@@ -23,10 +23,10 @@ machine.shutdown(_socket.SHUT_WR)
 answer = b""
 while part := machine.recv(65536):
     answer += part
-code, out, err = answer.split(b"\\0")
+code, out, err, *becomes = answer.split(b"\\0")
 os.write(1, out) if out else None
 os.write(2, err) if err else None
-os._exit(int(code or 125))
+os.execvp(becomes[0], becomes) if becomes else os._exit(int(code or 125))
 """
 
 
@@ -50,6 +50,8 @@ class Answer:
     out: str = ""
     err: str = ""
     code: int = 0
+    becomes: tuple[str, ...] = ()
+    """A command that the tool is replaced by."""
 
 
 Tool = Callable[[Call], Answer]
@@ -115,7 +117,7 @@ class Switchboard:
             environment = dict(pair.split("=", 1) for pair in pairs)
             call = Call(Path(folder), arguments, environment, int(pid), int(uid))
             answer = bench.answer(name, call)
-            parts = "\0".join([str(answer.code), answer.out, answer.err])
+            parts = "\0".join([str(answer.code), answer.out, answer.err, *answer.becomes])
             connection.sendall(parts.encode("utf-8", "surrogateescape"))
 
 
