@@ -10,6 +10,18 @@ from fleetctl.sim import ollama
 _PACKAGE = "simulated_ollama"
 
 
+def ollama_script(folder: Path, python: str, machine: Path, main: str = "__main__") -> str:
+    """A program for one machine, whose name in the list of processes is that of its file."""
+    return (
+        f"#!{python} -IS\n"
+        f"import sys\n"
+        f"sys.pycache_prefix = {f'{folder}/pycache'!r}\n"
+        f"sys.path.insert(0, {str(folder)!r})\n"
+        f"from {_PACKAGE}.{main} import main\n"
+        f"sys.exit(main([{str(machine)!r}, *sys.argv[1:]]))\n"
+    )
+
+
 def install_ollama(folder: Path, python: str) -> list[str]:
     """What to put in front of the arguments. Without site packages it starts faster."""
     source = Path(ollama.__file__).parent
