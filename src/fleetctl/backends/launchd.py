@@ -10,6 +10,7 @@ import plistlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from xml.parsers.expat import ExpatError
 
 from fleetctl.backends.mac_answers import Answers, Job
 from fleetctl.backends.service_file import ServiceFile
@@ -85,7 +86,7 @@ def _environment_in(text: str) -> Mapping[str, str]:
     """The variables of a job of ours; launchd ignores what is not text."""
     try:
         found = plistlib.loads(text.encode(), fmt=plistlib.FMT_XML)
-    except (ValueError, plistlib.InvalidFileException):
+    except (ValueError, ExpatError):
         return {}
     given = found.get("EnvironmentVariables", {}) if isinstance(found, dict) else {}
     return {key: value for key, value in given.items() if isinstance(value, str) and key != "HOME"}
