@@ -139,7 +139,7 @@ class Dialler:
                 sock = self._socket(route, jump)
                 if not answered:
                     reached()
-                    answered = True
+                    started, answered = time.monotonic(), True
                 client.connect(
                     route.host,
                     route.port,
