@@ -42,7 +42,7 @@ class Dialler:
     takes none, so that dead machines do not keep the others waiting.
     """
 
-    def __init__(self, host_keys: HostKeys, timeout: float, places: int = 1) -> None:
+    def __init__(self, host_keys: HostKeys, timeout: float, places: int = 256) -> None:
         self._host_keys = host_keys
         self._keyring = Keyring()
         self._timeout = timeout
@@ -151,7 +151,7 @@ class Dialler:
                 sock = self._socket(route, jump)
                 if not answered:
                     reached()
-                    answered = True
+                    started, answered = time.monotonic(), True
                 client.connect(
                     route.host,
                     route.port,
