@@ -232,7 +232,7 @@ def supervisor(service: Service) -> Supervisor:
     label = _APP_LABEL if is_app else _LABEL
     return Supervisor(
         prepare=_SHELL.read_text(),
-        verify=f"plutil -lint {path}",
+        verify=f"[ ! -e {path} ] || plutil -lint {path}",
         enable=f'find_domain; launchctl enable "$domain/{label}"',
         disable=f'find_domain; launchctl disable "$domain/{label}"',
         restart=f"restart_{'app' if is_app else 'job'} {label} {path}",

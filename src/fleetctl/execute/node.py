@@ -119,7 +119,7 @@ class Work:
         what = course.why or "a change failed"
         if course.failed is not None:
             failed = batch.changes[course.failed].title
-            what = f"{failed}: {course.why or 'it failed'}"
+            what = f"{failed}: {course.why}"
         said = tuple(course.said)
         if course.word == "untouched":
             return self._outcome("failed", f"{what}; nothing was changed", said=said)

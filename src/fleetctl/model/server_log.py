@@ -37,5 +37,6 @@ def moment(log: str) -> datetime | None:
 
 
 def computes_on(log: str) -> list[str]:
-    """The libraries of the devices that it found, such as CUDA, Metal or cpu."""
-    return re.findall(r'msg="inference compute".*? library=(\S+)', log)
+    """The libraries of the devices that it found at its last start: CUDA, Metal, cpu."""
+    last = log.rpartition('msg="server config"')[2]
+    return re.findall(r'msg="inference compute".*? library=(\S+)', last)

@@ -238,6 +238,11 @@ restart() {
   true >"$journal/restarting" && bounded "$restart_seconds" service_restart
 }
 
+# For a service that was made here and goes again.
+halt() {
+  true >"$journal/halted" && bounded "$restart_seconds" service_stop
+}
+
 # Done when all else is.
 forget() { forgetting=yes; }
 
@@ -249,7 +254,11 @@ perform() {
   shift
   step "$@"
   blank
-  "$@" || { failed "$number"; return 1; }
+  "$@" || {
+    why=${why:-"$1 failed"}
+    failed "$number"
+    return 1
+  }
   [ "$number" = - ] || say did "$number"
 }
 
@@ -308,7 +317,7 @@ put_all_back() {
 }
 
 serve_as_before() {
-  [ -e "$journal/restarting" ] || return 0
+  [ -e "$journal/restarting" ] || [ -e "$journal/halted" ] || return 0
   if [ -e "$journal/inactive" ]; then
     bounded "$restart_seconds" service_stop
   else
