@@ -2,6 +2,7 @@
 
 A copy, because on a machine started by root it runs as a user who may not read this checkout."""
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -10,16 +11,25 @@ from fleetctl.sim import ollama
 _PACKAGE = "simulated_ollama"
 
 
-def ollama_script(folder: Path, python: str, machine: Path, main: str = "__main__") -> str:
-    """A program for one machine, whose name in the list of processes is that of its file."""
-    return (
-        f"#!{python} -IS\n"
-        f"import sys\n"
-        f"sys.pycache_prefix = {f'{folder}/pycache'!r}\n"
-        f"sys.path.insert(0, {str(folder)!r})\n"
-        f"from {_PACKAGE}.{main} import main\n"
-        f"sys.exit(main([{str(machine)!r}, *sys.argv[1:]]))\n"
-    )
+RUNNER = "run_program.py"
+_RUN = """\
+import importlib, sys
+sys.pycache_prefix = {cache!r}
+sys.path.insert(0, {folder!r})
+module, machine, _program, *arguments = sys.argv[1:]
+sys.exit(importlib.import_module(f"{package}.{{module}}").main([machine, *arguments]))
+"""
+
+
+def program_script(folder: Path, python: str, machine: Path, module: str = "__main__") -> str:
+    """A program for one machine. What it is called is among its arguments, where the simulated
+    list of processes finds it; the host's own list shows a Python, or another machine of this host
+    would see an Ollama that is not its own."""
+    runner = folder / RUNNER
+    text = _RUN.format(cache=f"{folder}/pycache", folder=str(folder), package=_PACKAGE)
+    runner.write_text(text)
+    words = shlex.join([python, "-IS", str(runner), module, str(machine)])
+    return f'#!/bin/sh\nexec {words} "$0" "$@"\n'
 
 
 def install_ollama(folder: Path, python: str) -> list[str]:

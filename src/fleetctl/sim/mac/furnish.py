@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from fleetctl.sim.installed import ollama_script
+from fleetctl.sim.installed import program_script
 from fleetctl.sim.machine import Place
 from fleetctl.sim.processes import JOINED, start_process
 from fleetctl.sim.tools.calls import write_program
@@ -33,7 +33,7 @@ class Rooms:
             (self.place.home / folder).mkdir(parents=True, exist_ok=True)
         if how != "absent":
             self._program.parent.mkdir(parents=True)
-            text = ollama_script(self.installed, self.python, self.place.folder)
+            text = program_script(self.installed, self.python, self.place.folder)
             write_program(self._program, text)
         if how == "agent":
             self._agent(environment)

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from fleetctl.sim.installed import RUNNER
+
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -60,8 +62,10 @@ def _read(folder: Path) -> Process:
 
 def _as_program(arguments: list[str]) -> list[str]:
     """A simulated program is a script, and its interpreter is none of the Mac's business."""
-    is_script = len(arguments) > 2 and "python" in arguments[0] and arguments[1] == "-IS"
-    return arguments[2:] if is_script else arguments
+    if arguments[1:2] != ["-IS"]:
+        return arguments
+    is_program = arguments[2].endswith(RUNNER)
+    return arguments[5:] if is_program else arguments[2:]
 
 
 def _boot_time() -> int:
