@@ -148,7 +148,7 @@ def _functions(transaction: Transaction) -> Iterator[str]:
         yield f"service_{name}() {{\n{getattr(supervisor, name)}\n}}"
     for at, commands in enumerate(transaction.commands):
         yield f"command_{at}() {{ /bin/sh -c {quote(commands)}; }}"
-    yield "operate() {"
+    yield "operate() {\n:"
     for operation in transaction.operations:
         number = "-" if operation.change is None else operation.change
         yield f"perform {number} {operation.call} || return"
