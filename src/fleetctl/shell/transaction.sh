@@ -79,9 +79,15 @@ take_lock() {
       fi
       dead=$(readlink "$claim") || continue 2
     done
+    holder=$dead
     return 1
   done
   return 2
+}
+
+# What a run that was cut off had done with. A claim says something only until the lock is taken.
+clear_away() {
+  rm -rf "$state/journal.new" "$state/journal.done" "$state/origin.new" "$state"/lock.after-*
 }
 
 release() {
@@ -464,6 +470,7 @@ session() {
     (2) failed -; say untouched; return;;
   esac
   step locked
+  clear_away
   [ -z "$made" ] || printf '%s\n' "$made" >>"$state/made"
   if [ -d "$state/journal" ]; then
     recover
