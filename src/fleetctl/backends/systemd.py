@@ -71,7 +71,8 @@ for file in $paths {files}; do
 done
 [ -z "$there" ] || {{ section modes; ls -ldn $there; }}
 for file in $there; do
-  section "file $file"; head -c 65536 "$file" 2>/dev/null || echo @unreadable
+  section "file $file"
+  {{ [ -f "$file" ] && head -c 65536 "$file"; }} 2>/dev/null || echo @unreadable
 done
 [ "${{pid:-0}}" -gt 0 ] || exit 0
 as_root() {{
