@@ -215,7 +215,7 @@ stage() {
   why="$temporary was not written whole"
   [ "$("new_$1" | cksum)" = "$(checksum "$temporary")" ] || return
   why=
-  try flush "$temporary"
+  try sync "$temporary"
 }
 
 into() { "new_$2" >"$1"; }
