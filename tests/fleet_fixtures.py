@@ -48,6 +48,10 @@ class Project:
         with known.open("a") as stream:
             stream.write(machine.known_hosts_line + "\n")
 
+    def own(self, path: Path) -> None:
+        """What a test puts on a machine belongs to the machine's user."""
+        self.fleet.account.own_all(path)
+
     def set(self, node: str, **ollama: Any) -> None:
         self.nodes[node]["ollama"] |= ollama
         self.write()

@@ -136,7 +136,17 @@ def test_json_everywhere_is_one_document_at_any_width(fleetctl: FleetctlIn) -> N
         ["validate"], ["inventory"], ["inventory", "--limit", "box"], ["schema"], ["docs"],
         ["docs", "nodes"], ["completion", "bash"], ["init", "-o", "new.yaml"],
     ]  # fmt: skip
-    with_hosts = {"check", "plan", "apply", "trust"}  # shown where there are hosts
+    with_hosts = {
+        "check",
+        "plan",
+        "apply",
+        "provision",
+        "history",
+        "restore",
+        "remove",
+        "unlock",
+        "trust",
+    }  # shown where there are hosts
     assert {command[0] for command in commands} == set(cli.commands) - with_hosts
     for command in commands:
         outcome = fleetctl(*command, "--json", env={"COLUMNS": "20"}).exits(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -212,3 +213,35 @@ def test_trust_asks_for_the_fingerprint_and_keeps_it(project: Project, box: Mach
     assert "HAS CHANGED" in fleetctl("trust", "box", "--fingerprint", box.fingerprint).exits(8).err
     fleetctl("trust", "box", "--replace", "--fingerprint", box.fingerprint).exits(0)
     assert known.read_text() == changed
+
+
+def test_the_key_to_let_in_is_the_one_that_is_offered_first(
+    box: Machine, project: Project, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def made(name: str, passphrase: str = "") -> str:
+        file = home / name
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(file)]
+        subprocess.run(command, check=True)
+        return " ".join(file.with_name(f"{file.name}.pub").read_text().split()[:2])
+
+    def key(ssh: Ssh) -> str | None:
+        return Dialler(HostKeys(home / "known_hosts"), 5).public_key(ssh)
+
+    assert key(Ssh("box")) is None
+    usual, named, configured = made(".ssh/id_ecdsa"), made("named"), made("configured")
+    made(".ssh/id_ed25519", passphrase="secret")
+    (home / ".ssh" / "config").write_text(f"Host mybox\n  IdentityFile {home}/configured\n")
+    assert key(Ssh("box")) == usual
+    assert key(Ssh("mybox")) == configured
+    assert key(Ssh("mybox", identity_file=str(home / "named"))) == named
+    assert key(Ssh("box", identity_file=str(home / ".ssh" / "id_ed25519"))) is None
+    agents = made("agents")
+    agent = home / "agent"
+    with subprocess.Popen(["ssh-agent", "-D", "-a", agent], stdout=subprocess.DEVNULL) as process:
+        while not agent.exists():
+            time.sleep(0.01)
+        monkeypatch.setenv("SSH_AUTH_SOCK", str(agent))
+        subprocess.run(["ssh-add", "-q", home / "agents"], check=True)
+        assert key(Ssh("box")) == agents
+        assert key(Ssh("mybox")) == configured
+        process.terminate()

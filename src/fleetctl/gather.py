@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from fleetctl import backends
+from fleetctl import backends, way_back
 from fleetctl.errors import Exit, FleetError
-from fleetctl.links import Limits, Link
+from fleetctl.links import Limits, Link, Process
 from fleetctl.links.dial import Dialler
 from fleetctl.links.elevate import root_shell
 from fleetctl.links.exchange import Output, collect
@@ -22,6 +22,7 @@ from fleetctl.model.plan import NodePlan
 from fleetctl.ollama.api import Client, NoAnswer
 from fleetctl.playbook import Entry
 from fleetctl.shell import Garbled, Part, Record, parse, script, survey
+from fleetctl.steps import preflight
 
 _LOG = logging.getLogger(__name__)
 _DEFAULT = "127.0.0.1:11434"
@@ -46,21 +47,32 @@ class Observer:
     limits: Limits
     password: str | None
 
-    @contextmanager
-    def link(self, node: Node) -> Iterator[Link]:
-        assert node.ssh is not None
-        local = node.ssh.is_local
-        link: Link = LocalLink() if local else self.dialler.dial(node.name, node.ssh)
-        try:
-            yield link
-        finally:
-            link.close()
+    def link(self, node: Node) -> AbstractContextManager[Link]:
+        return open_link(self.dialler, node)
 
     def plan(self, link: Link, node: Node) -> NodePlan:
         return self.planner(node, self.facts(link, node))
 
     def facts(self, link: Link, node: Node) -> Facts:
         return gather(link, node, self.parts, self.limits, self.password)
+
+
+@contextmanager
+def open_link(dialler: Dialler, node: Node) -> Iterator[Link]:
+    assert node.ssh is not None
+    link: Link = LocalLink() if node.ssh.is_local else dialler.dial(node.name, node.ssh)
+    try:
+        yield link
+    finally:
+        link.close()
+
+
+def answer(shell: Process, part: Part, limits: Limits) -> Record:
+    """What one part, by itself, is answered with."""
+    nonce = secrets.token_hex(16)
+    shell.send(script([part], nonce).encode())
+    shell.end_input()
+    return _records(collect(shell, limits), nonce)[part.key]
 
 
 def gather(
@@ -93,6 +105,8 @@ def gather(
         api=api,
         files=dict(_files(records)),
         unfinished=survey.unfinished(records),
+        preflight=preflight.read(records),
+        kept=way_back.read(records),
         guards=dict(_guards(records)),
     )
 

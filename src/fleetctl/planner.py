@@ -21,9 +21,11 @@ def plan(
     playbook: Iterable[Entry],
     templates: Templates,
     only: Collection[str] = (),
+    *,
+    elevates: bool = False,
 ) -> NodePlan:
     """`only` names the kinds of step to look at; none means all."""
-    subject = Subject(fleet, node, facts, backends.service_of(node, facts), templates)
+    subject = Subject(fleet, node, facts, backends.service_of(node, facts), templates, elevates)
     changes: list[tuple[str, Change]] = [
         ("recover", Recover(scope == "system")) for scope in sorted(facts.unfinished)
     ]

@@ -22,11 +22,20 @@ from fleetctl.steps.file import FileStep
 from fleetctl.steps.ollama_env import OllamaEnv
 from fleetctl.steps.ollama_models import OllamaModels
 from fleetctl.steps.ollama_service import OllamaService
+from fleetctl.steps.preflight import PreflightStep
 from fleetctl.steps.wait_http import WaitHttp
 
 KINDS = {
     kind.kind: kind
-    for kind in (OllamaEnv, OllamaService, WaitHttp, OllamaModels, FileStep, CommandStep)
+    for kind in (
+        PreflightStep,
+        OllamaEnv,
+        OllamaService,
+        WaitHttp,
+        OllamaModels,
+        FileStep,
+        CommandStep,
+    )
 }
 _SYSTEMS = {"linux": "Linux", "macos": "Darwin"}
 

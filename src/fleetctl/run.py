@@ -8,17 +8,18 @@ import logging
 import platform
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 
+from fleetctl import way_back
 from fleetctl.errors import Exit, FleetError
 from fleetctl.execute.interrupt import patient
 from fleetctl.execute.node import Means, carry_out
 from fleetctl.execute.parallel import in_parallel
 from fleetctl.execute.rollout import Budget, Share, roll_out
 from fleetctl.gather import Observer, questions
-from fleetctl.links import Limits
+from fleetctl.links import Limits, Link
 from fleetctl.links.dial import Dialler
 from fleetctl.links.host_keys import Ask, HostKeys
 from fleetctl.model.events import Ended, Listener, Looked, Planned
@@ -36,6 +37,7 @@ _LOG = logging.getLogger(__name__)
 _TENTH = Share(10, percent=True)
 _PATIENCE = Patience()
 
+Planner = Callable[[Node, Facts], NodePlan]
 Confirm = Callable[[Report], bool]
 """Whether the plan that was shown shall be carried out."""
 
@@ -64,7 +66,6 @@ class Rollout:
     wait_idle: bool = False
     all_or_nothing: bool = False
     """Whether one node that cannot be changed is a reason to change none."""
-    forget: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Task:
     """What to ask of each node, and how the answers become a plan."""
 
     parts: list[Part]
-    planner: Callable[[Node, Facts], NodePlan]
+    planner: Planner
 
 
 def as_the_playbook_says(request: Request) -> Task:
@@ -80,9 +81,17 @@ def as_the_playbook_says(request: Request) -> Task:
     templates = Templates(request.fleet.root)
 
     def planner(node: Node, facts: Facts) -> NodePlan:
-        return plan(request.fleet, node, facts, playbook, templates, request.only)
+        elevates = request.password is not None
+        return plan(
+            request.fleet, node, facts, playbook, templates, request.only, elevates=elevates
+        )
 
     return Task(questions(playbook), planner)
+
+
+def going_back(planner: Planner, since: int | None) -> Task:
+    """To what was before the change of that number, or before fleetctl came."""
+    return Task([*questions(()), *way_back.parts(since)], planner)
 
 
 def run(
@@ -92,23 +101,33 @@ def run(
     started = time.monotonic()
     gc.freeze()  # what was loaded until now stays
     gc.enable()
-    task = task or as_the_playbook_says(request)
-    observer = Observer(
+    observer = _observer(request, task or as_the_playbook_says(request))
+    with closing(observer.dialler):
+        results = _look_at_all(request, observer, tell)
+        report = Report(results, time.monotonic() - started)
+        tell(Planned(report))
+        if rollout and (report.pending or report.blocked):
+            report = _change(request, observer, tell, rollout, report)
+    return replace(report, seconds=time.monotonic() - started)
+
+
+def _observer(request: Request, task: Task) -> Observer:
+    return Observer(
         dialler=Dialler(host_keys_of(request.fleet, request.ask), request.timeout),
         parts=task.parts,
         planner=task.planner,
         limits=Limits(request.timeout),
         password=request.password() if request.password else None,
     )
-    try:
-        results = _look_at_all(request, observer, tell)
-        report = Report(results, time.monotonic() - started)
-        tell(Planned(report))
-        if rollout and (report.pending or report.blocked):
-            report = _change(request, observer, tell, rollout, report)
-    finally:
-        observer.dialler.close()
-    return replace(report, seconds=time.monotonic() - started)
+
+
+@contextmanager
+def connected(request: Request) -> Iterator[tuple[Link, Observer]]:
+    """To the one node of a request, to ask it something else."""
+    (node,) = request.nodes
+    observer = _observer(request, as_the_playbook_says(request))
+    with closing(observer.dialler), observer.link(node) as link:
+        yield link, observer
 
 
 def _look_at_all(request: Request, observer: Observer, tell: Listener) -> tuple[Result, ...]:
@@ -141,6 +160,8 @@ def _change(
     able = [plan for plan in report.pending if plan.node not in outcomes]
     lost = [result for result in report.results if isinstance(result, Lost)]
     if rollout.all_or_nothing and (outcomes or lost):
+        why = "another node is not ready, and nothing is begun before all are"
+        outcomes |= {plan.node: Outcome(plan.node, "skipped", (), why) for plan in able}
         able = []
     if not able:
         return replace(report, outcomes=outcomes)
@@ -159,7 +180,6 @@ def _change(
         stop=stop,
         halted=budget.halted,
         wait_idle=rollout.wait_idle,
-        forget=rollout.forget,
     )
 
     def change(plan: NodePlan) -> Outcome:
@@ -177,8 +197,7 @@ def _in_the_way(plan: NodePlan) -> Outcome:
     found = plan.worst(Level.OBSTACLE)
     state: State = "refused" if plan.worst(Level.EXPOSURE) else "failed"
     fixes = "; ".join(finding.fix for finding in found if finding.fix)
-    what = "; ".join(finding.text for finding in found)
-    return Outcome(plan.node, state, (), f"not touched: {what}", fixes or None)
+    return Outcome(plan.node, state, (), "not touched, as something is in the way", fixes or None)
 
 
 def _user() -> str:

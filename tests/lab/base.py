@@ -12,7 +12,7 @@ from tests.lab.command import LabError, run
 SUITE = "bookworm"
 USER = "ada"
 USER_ID = 1000
-PASSWORD = "lab-password"  # for sudo only: sshd takes keys alone
+PASSWORD = "lab-password"  # sshd takes keys alone, unless a kind says otherwise
 
 PACKAGES = (
     "systemd", "systemd-sysv", "dbus", "libpam-systemd", "polkitd", "openssh-server", "sudo",

@@ -163,6 +163,15 @@ KINDS: Mapping[str, Kind] = {
     "jump": Kind("a host to jump through: an ssh server and nothing else"),
     "behind-jump": Kind("cannot be reached from the controller itself", sees_controller=False),
     "ipv6-only": Kind("has no IPv4 address", ipv4=False),
+    # sshd takes the first value that it reads, and lab.conf says no.
+    "password-login": Kind(
+        "sshd takes passwords too",
+        files={"/etc/ssh/sshd_config.d/first.conf": "PasswordAuthentication yes\n"},
+    ),
+    "keyboard-interactive": Kind(
+        "sshd asks for the password as a question",
+        files={"/etc/ssh/sshd_config.d/first.conf": "KbdInteractiveAuthentication yes\n"},
+    ),
     "weak-ssh": Kind(
         "speaks only algorithms that today's clients refuse",
         files={

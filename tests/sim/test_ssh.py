@@ -3,6 +3,7 @@
 import socket
 import time
 from pathlib import Path
+from typing import Literal
 
 import paramiko
 import pytest
@@ -152,6 +153,28 @@ def test_password_wrong_user_and_foreign_key_do_not_log_in(
                 look_for_keys=False,
                 **attempt,  # type: ignore[arg-type]
             )
+
+
+@pytest.mark.parametrize("method", ["password", "keyboard-interactive"])
+def test_a_password_logs_in_where_one_was_set_and_only_that_one(
+    machine: Machine, method: Literal["password", "keyboard-interactive"]
+) -> None:
+    machine.passwords.accepted, machine.passwords.method = "secret", method
+
+    def log_in(password: str, user: str = "ada") -> str:
+        with paramiko.SSHClient() as client:
+            client.set_missing_host_key_policy(paramiko.AutoAddPolicy())
+            client.connect(
+                machine.host, machine.port, user, password, allow_agent=False, look_for_keys=False
+            )
+            return execute(client, "id -un").out
+
+    assert log_in("secret") == "ada\n"
+    with pytest.raises(paramiko.AuthenticationException):
+        log_in("Secret")
+    with pytest.raises(paramiko.AuthenticationException):
+        log_in("secret", "root")
+    assert machine.passwords.tried == ["secret", "Secret", "secret"]
 
 
 class TestTunnel:

@@ -12,7 +12,7 @@ from typing import NoReturn
 import click
 
 from fleetctl import __version__
-from fleetctl.cli import check, completion, guard, inventory, project, trust
+from fleetctl.cli import check, completion, guard, inventory, project, provision, trust
 
 
 class _Commands(click.Group):
@@ -46,7 +46,12 @@ for _command in (
     check.check,
     check.plan,
     check.apply,
+    provision.provision,
     trust.trust,
+    provision.history,
+    provision.restore,
+    provision.remove,
+    provision.unlock,
     inventory.schema,
     inventory.docs,
     completion.completion,

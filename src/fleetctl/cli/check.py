@@ -28,14 +28,14 @@ class Flags:
     """What all commands that look at nodes can be told."""
 
     file: Path | None
-    only: tuple[str, ...]
-    diff: bool
-    forks: int
     timeout: float
     ask_sudo_password: bool
     sudo_password_file: Path | None
     as_json: bool
-    json_events: bool
+    only: tuple[str, ...] = ()
+    diff: bool = True
+    forks: int = 32
+    json_events: bool = False
     limit: str | None = None
 
 
@@ -47,18 +47,25 @@ class Changing:
     serial: tuple[int, bool] | None
     max_fail: tuple[int, bool] | None
     health_timeout: float
+    settle: float
     wait_idle: bool
 
 
-_LOOKING: list[Callable[[Any], Any]] = [
+_REACHING: list[Callable[[Any], Any]] = [
     options.inventory_file,
-    click.option("--only", multiple=True, metavar="KIND", help="Only steps of this kind."),
-    click.option("--diff/--no-diff", default=True, help="Show what files would change to."),
-    click.option("--forks", default=32, show_default=True, help="Nodes to see to in parallel."),
     click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for a node."),
     options.sudo_password,
-    click.option("--json-events", is_flag=True, help="Print events, a JSON object a line."),
     options.output,
+]
+_SHOWING: list[Callable[[Any], Any]] = [
+    *_REACHING,
+    click.option("--diff/--no-diff", default=True, help="Show what files would change to."),
+    click.option("--json-events", is_flag=True, help="Print events, a JSON object a line."),
+]
+_LOOKING: list[Callable[[Any], Any]] = [
+    click.option("--only", multiple=True, metavar="KIND", help="Only steps of this kind."),
+    click.option("--forks", default=32, show_default=True, help="Nodes to see to in parallel."),
+    *_SHOWING,
 ]
 _CHANGING: list[Callable[[Any], Any]] = [
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
@@ -79,6 +86,12 @@ _CHANGING: list[Callable[[Any], Any]] = [
         default=60.0,
         show_default=True,
         help="Seconds for a restarted Ollama to be well.",
+    ),
+    click.option(
+        "--settle",
+        default=3.0,
+        show_default=True,
+        help="Seconds for which it must then stay up.",
     ),
     click.option("--wait-idle", is_flag=True, help="Restart only when no client is connected."),
 ]
@@ -103,6 +116,8 @@ def _gathered(
     return decorate
 
 
+reaching = _gathered(Flags, _REACHING, "flags")
+showing = _gathered(Flags, _SHOWING, "flags")
 looking = _gathered(Flags, _LOOKING, "flags")
 looking_at_some = _gathered(Flags, [options.limit, *_LOOKING], "flags")
 changing = _gathered(Changing, _CHANGING, "how")
@@ -151,12 +166,12 @@ def request_for(
         only=frozenset(flags.only),
         forks=flags.forks,
         timeout=flags.timeout,
-        ask=options.ask_about_host_key if _is_answered(flags) else None,
+        ask=options.ask_about_host_key if is_answered(flags) else None,
         password=options.password_source(flags.ask_sudo_password, flags.sudo_password_file),
     )
 
 
-def _is_answered(flags: Flags) -> bool:
+def is_answered(flags: Flags) -> bool:
     """Whether somebody sits at the terminal."""
     return sys.stdin.isatty() and not flags.as_json and not flags.json_events
 
@@ -168,6 +183,7 @@ def follow(
     how: Changing | None = None,
     playbook: str = "apply",
     task: Task | None = None,
+    fleet: Fleet | None = None,
     **special: bool,
 ) -> Exit:
     """Looks, shows the plan and, where `how` is given, asks and carries it out."""
@@ -176,7 +192,7 @@ def follow(
     from fleetctl.ui import plan as shown
     from fleetctl.ui.log import open_log
 
-    fleet, _ = load_fleet(flags.file)
+    fleet = fleet or load_fleet(flags.file)[0]
     request = request_for(fleet, flags, nodes, playbook)
     log = open_log(fleet.state, command)
     rollout = _rollout(flags, how, **special) if how else None
@@ -186,7 +202,7 @@ def follow(
     elif not flags.json_events:
         for line in shown.outcomes(report):
             console.result(line)
-        if how and report.exit_code == Exit.OK and not special:
+        if command in ("apply", "provision") and how and report.exit_code == Exit.OK:
             for line in fleet_text.routing(fleet):
                 console.result(line)
         console.result(shown.summary(report))
@@ -234,19 +250,15 @@ def _rollout(flags: Flags, how: Changing, **special: bool) -> Rollout:
     def confirm(report: Report) -> bool:
         if how.yes:
             return True
-        if not _is_answered(flags):
-            console.talk("nothing was changed: there is nobody to ask; say --yes to go on")
-            return False
-        sys.stdout.flush()
         count = len(report.pending)
         question = f"Make these changes on {count} node{'s' if count != 1 else ''}?"
-        return click.confirm(question, err=True)
+        return options.confirmed(question, somebody=is_answered(flags))
 
     return Rollout(
         confirm,
         serial=Share(*how.serial) if how.serial else None,
         max_fail=Share(*how.max_fail) if how.max_fail else None,
-        patience=Patience(healthy=how.health_timeout),
+        patience=Patience(healthy=how.health_timeout, stable=how.settle),
         wait_idle=how.wait_idle,
         **special,
     )

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+
+from fleetctl.errors import Exit, FleetError
+from fleetctl.ui import console
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -31,12 +36,33 @@ def sudo_password(command: Command) -> Command:
     )(command)
 
 
-def password_source(ask: bool, file: Path | None) -> Callable[[], str] | None:
+def login_password(command: Command) -> Command:
+    """Where the password for one login comes from; there is no option that holds it."""
+    command = click.option(
+        "--password-file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="File with that password, for batch use.",
+    )(command)
+    return click.option(
+        "--ask-password",
+        is_flag=True,
+        help="Log in with a password once, and let your key in, as ssh-copy-id does.",
+    )(command)
+
+
+def password_source(
+    ask: bool, file: Path | None, prompt: str = "Password of sudo"
+) -> Callable[[], str] | None:
     if file is not None:
         return lambda: file.read_text().split("\n")[0]
-    if ask:
-        return lambda: str(click.prompt("Password of sudo", hide_input=True, err=True))
-    return None
+    return partial(_asked_password, prompt) if ask else None
+
+
+def _asked_password(prompt: str) -> str:
+    if not sys.stdin.isatty():
+        what = "there is no terminal on which a password could be asked for"
+        raise FleetError(what, hint="name a file that holds it, see --help", exit_code=Exit.USAGE)
+    return str(click.prompt(prompt, hide_input=True, err=True))
 
 
 inventory_file = click.option(
@@ -48,6 +74,15 @@ inventory_file = click.option(
     envvar="FLEETCTL_INVENTORY",
     help="Inventory  [default: inventory/fleet.yaml, fleet.yaml]",
 )
+
+
+def confirmed(question: str, *, somebody: bool) -> bool:
+    """What a person at the terminal says; without one, no."""
+    if not somebody:
+        console.talk("nothing was changed: there is nobody to ask; say --yes to go on")
+        return False
+    sys.stdout.flush()
+    return click.confirm(question, err=True)
 
 
 def ask_about_host_key(name: str, fingerprint: str) -> bool:

@@ -1,4 +1,4 @@
-"""Starting a project: init."""
+"""Starting a project: init; and how the files of a project are written."""
 
 from __future__ import annotations
 
@@ -47,8 +47,7 @@ def init(output: Path, force: bool, as_json: bool) -> None:
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("x", encoding="utf-8") as stream:
             stream.write(modeline + reference.text())
-        state.mkdir(mode=0o700, exist_ok=True)
-        (state / ".gitignore").write_text("*\n")
+        make_state(state)
         schema.write_text(json.dumps(json_schema(), indent=2))
     except OSError as error:
         raise FleetError(f"{output} cannot be written: {error.strerror}") from None
@@ -57,6 +56,38 @@ def init(output: Path, force: bool, as_json: bool) -> None:
         return
     console.result(f"wrote {output}" + (f" (the old one is {backup})" if backup else ""))
     console.talk("next: edit its nodes, then run fleetctl validate")
+
+
+def make_state(folder: Path) -> None:
+    """The folder of what fleetctl keeps for itself, which is nobody else's and not for git."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    (folder / ".gitignore").write_text("*\n")
+
+
+def write_whole(file: Path, data: bytes) -> None:
+    """Old or new and nothing in between, with the owner and the mode that the old one had.
+
+    What a symbolic link leads to is replaced, not the link.
+    """
+    target = file.resolve()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    before = target.stat() if target.exists() else None
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if before else 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            if before:
+                now = os.fstat(descriptor)
+                if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+                    os.fchown(descriptor, before.st_uid, before.st_gid)
+                os.fchmod(descriptor, before.st_mode & 0o7777)
+            stream.write(data)
+            stream.flush()
+            os.fsync(descriptor)
+        fresh.replace(target)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def _backup(file: Path) -> Path:

@@ -56,17 +56,21 @@ def trust(
             raise FleetError(f"{name} shows {shown}", hint=hint, exit_code=Exit.REFUSED)
         said = "trusted"
     if fingerprint is not None and fingerprint != shown:
-        raise FleetError(
-            f"{name} shows {shown}, not {fingerprint}",
-            hint="somebody may stand between you and it: look at the machine's own fingerprint",
-            exit_code=Exit.REFUSED,
-        )
+        raise another_key(name, shown, fingerprint)
     if said == "trusted":
         keys.trust(name, key)
     if as_json:
         console.document({"node": chosen.name, "name": name, "fingerprint": shown, "state": said})
     else:
         console.result(f"{chosen.name}: {said}: {name} {shown}")
+
+
+def another_key(name: str, shown: str, expected: str) -> FleetError:
+    return FleetError(
+        f"{name} shows {shown}, not {expected}",
+        hint="somebody may stand between you and it: look at the machine's own fingerprint",
+        exit_code=Exit.REFUSED,
+    )
 
 
 def _asked(name: str, fingerprint: str) -> bool:

@@ -11,6 +11,7 @@ from fleetctl.model.facts import Host, Service
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import (
     Finding,
+    Forget,
     NodePlan,
     Recover,
     Restart,
@@ -35,7 +36,7 @@ class Batch:
         return any(isinstance(change, Restart) for change in self.changes)
 
 
-def batches(node: Node, plan: NodePlan, owner: str, *, forget: bool = False) -> Iterator[Batch]:
+def batches(node: Node, plan: NodePlan, owner: str) -> Iterator[Batch]:
     """The level of the service comes last, and always: its lock is held until the node is done.
 
     Where a run was cut off, that is undone first and alone, as the plan was made before.
@@ -65,7 +66,6 @@ def batches(node: Node, plan: NodePlan, owner: str, *, forget: bool = False) -> 
                         if isinstance(service, Finding)
                         else backends.supervisor(service)
                     ),
-                    forget=forget,
                 ),
             )
 
@@ -104,3 +104,5 @@ def _operations(changes: tuple[Scripted, ...]) -> Iterator[Operation]:
                 yield Operation(change.verb, at)
             case Restart():
                 yield Operation("restart", at)
+            case Forget():
+                yield Operation("forget", at)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
-
-from fleetctl.gather import client, listens
+from fleetctl.gather import answer, client, listens
 from fleetctl.links import Limits, Link
-from fleetctl.links.exchange import collect
 from fleetctl.model.fleet import Node
 from fleetctl.ollama.api import NoAnswer
-from fleetctl.shell import Part, parse, script
+from fleetctl.shell import Part
 
 # The kernel's tables on Linux, with nothing but the shell; netstat where there are none.
 _CONNECTIONS = r"""
@@ -25,11 +22,7 @@ done
 
 def clients(link: Link, port: int, limits: Limits) -> int:
     """How many connections to that port are open, whoever's they are."""
-    nonce = secrets.token_hex(16)
-    shell = link.shell()
-    shell.send(script([Part("connections", _CONNECTIONS)], nonce).encode())
-    shell.end_input()
-    record = parse(collect(shell, limits).output, nonce)["connections"]
+    record = answer(link.shell(), Part("connections", _CONNECTIONS), limits)
     return [int(word, 0) for word in record.text.split()].count(port)
 
 

@@ -45,7 +45,6 @@ class Means:
     halted: Callable[[], str | None]
     """Why no other node shall be begun."""
     wait_idle: bool = False
-    forget: bool = False
 
 
 @dataclass(slots=True)
@@ -60,7 +59,7 @@ class Work:
         while passes:
             passes -= not any(isinstance(change, Recover) for _, change in plan.changes)
             with ExitStack() as held:
-                for batch in batches(self.node, plan, self.means.owner, forget=self.means.forget):
+                for batch in batches(self.node, plan, self.means.owner):
                     if ended := self._run(batch, plan, held):
                         return ended
                 if ended := self._models(plan):
@@ -140,7 +139,7 @@ class Work:
         self.means.tell(Noted(self.node.name, "the connection was lost; looking again"))
         patience = self.means.patience
         deadline = time.monotonic() + patience.silent + patience.restart
-        bare = replace(batch.transaction, files=(), commands=(), operations=(), forget=False)
+        bare = replace(batch.transaction, files=(), commands=(), operations=())
         lost = "the connection was lost in the middle"
         try:
             with self.means.observer.link(self.node) as self.link:

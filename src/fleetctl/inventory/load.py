@@ -35,7 +35,11 @@ def find(given: Path | None = None) -> Path:
 
 def load(file: Path) -> tuple[Fleet, list[Problem]]:
     """The fleet of a file, and what is doubtful about it."""
-    data = _read(file)
+    return parse(read_bytes(file), file)
+
+
+def parse(data: bytes, file: Path) -> tuple[Fleet, list[Problem]]:
+    """The fleet that a file has when these are its bytes."""
     try:
         read = document.read(data)
     except document.Unreadable as error:
@@ -56,7 +60,8 @@ def load(file: Path) -> tuple[Fleet, list[Problem]]:
     return fleet, document.located(doubts, data) if doubts else []
 
 
-def _read(file: Path) -> bytes:
+def read_bytes(file: Path) -> bytes:
+    """At most a byte more than a file may have; parsing it says so."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):
             raise _unusable(file, "is not a regular file")

@@ -51,8 +51,15 @@ class Dialler:
         self._jumps: dict[str, _Shared] = {}
         logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
-    def dial(self, node: str, ssh: Ssh) -> SshLink:
-        return SshLink(self._open(node, ssh))
+    def dial(self, node: str, ssh: Ssh, password: str | None = None) -> SshLink:
+        """With a password no key is tried; on the way there, jump hosts get keys only."""
+        return SshLink(self._open(node, ssh, password=password))
+
+    def public_key(self, ssh: Ssh) -> str | None:
+        """The key that a machine must let in for `dial` to work, as authorized_keys has it."""
+        said = self._ssh_config.lookup(ssh.host)
+        files = [ssh.identity_file] if ssh.identity_file else list(said.get("identityfile", []))
+        return self._keyring.first_public(files)
 
     def host_key(self, node: str, ssh: Ssh) -> tuple[str, paramiko.PKey]:
         """The key that a node shows, and its name in known_hosts; nobody logs in there.
@@ -75,7 +82,12 @@ class Dialler:
                 jump.connection.close()
 
     def _open(
-        self, node: str, ssh: Ssh, through: tuple[str, ...] = (), check: Check | None = None
+        self,
+        node: str,
+        ssh: Ssh,
+        through: tuple[str, ...] = (),
+        check: Check | None = None,
+        password: str | None = None,
     ) -> fabric.Connection:
         # A configuration of its own, since Fabric's cannot be shared between threads.
         config = fabric.Config(ssh_config=self._ssh_config, lazy=True)
@@ -91,7 +103,7 @@ class Dialler:
         elif "proxycommand" in said:
             connection.gateway = said["proxycommand"]
         files = [ssh.identity_file] if ssh.identity_file else said.get("identityfile", [])
-        login = self._keyring.login(files)
+        login = self._keyring.login(files) if password is None else Login.by_password(password)
         name = name_of(said.get("hostkeyalias", connection.host), connection.port)
         check = check or self._host_keys.check
         connection.client.set_missing_host_key_policy(_Strict(partial(check, node, name)))
@@ -146,7 +158,7 @@ class Dialler:
             except (OSError, EOFError, paramiko.SSHException) as error:
                 hung_up = "banner" in str(error) or isinstance(error, EOFError | ConnectionError)
                 early = time.monotonic() - started < self._timeout / 2
-                refused = isinstance(error, ConnectionRefusedError)
+                refused = isinstance(error, ConnectionRefusedError) or login.once
                 if not (hung_up and early and attempt < _TRIES) or refused:
                     raise explained(error, connection, login, self._timeout) from error
                 time.sleep(random.uniform(0.1, 0.4) * attempt)  # noqa: S311  not for secrecy

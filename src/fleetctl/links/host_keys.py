@@ -18,10 +18,12 @@ Ask = Callable[[str, str], bool]
 class HostKeys:
     """Parsed once a run and shared by all connections."""
 
-    def __init__(self, own: Path, ask: Ask | None = None) -> None:
+    def __init__(self, own: Path, ask: Ask | None = None, *, in_inventory: bool = True) -> None:
+        """`trust` is only for machines that are in the inventory already."""
         home = Path("~/.ssh/known_hosts").expanduser()
         self._own = own
         self._ask = ask
+        self._in_inventory = in_inventory
         self._lock = threading.Lock()
         self._files = [_read(file) for file in (own, home, Path("/etc/ssh/ssh_known_hosts"))]
 
@@ -39,7 +41,10 @@ class HostKeys:
             if known.get(key.get_name()) == key:
                 return
             if known:
-                raise _changed(node, name, known, key)
+                hint = f"fleetctl trust {node} --replace --fingerprint {fingerprint(key)}"
+                if not self._in_inventory:
+                    hint = f"delete {name} from {self._own} and from ~/.ssh/known_hosts"
+                raise _changed(name, known, key, hint)
             if self._ask is None or not self._ask(name, fingerprint(key)):
                 raise _unknown(node, key)
             self._remember(name, key)
@@ -99,12 +104,12 @@ def _unknown(node: str, key: paramiko.PKey) -> FleetError:
 
 
 def _changed(
-    node: str, name: str, known: dict[str, paramiko.PKey], key: paramiko.PKey
+    name: str, known: dict[str, paramiko.PKey], key: paramiko.PKey, hint: str
 ) -> FleetError:
     before = ", ".join(fingerprint(each) for each in known.values())
     return FleetError(
         f"THE HOST KEY OF {name} HAS CHANGED from {before} to {fingerprint(key)}: "
         "either the machine was set up anew, or somebody stands between you and it",
-        hint=f"if you know why: fleetctl trust {node} --replace --fingerprint {fingerprint(key)}",
+        hint=f"if you know why: {hint}",
         exit_code=Exit.REFUSED,
     )

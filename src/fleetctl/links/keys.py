@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,17 @@ _USUAL = ("id_ed25519", "id_ecdsa", "id_rsa")
 class Login:
     """What to offer to a server, and how to speak of it when it was not enough."""
 
-    arguments: dict[str, Any]
+    arguments: dict[str, Any] = field(repr=False)
     tried: list[str]
     unusable: list[str] = field(default_factory=list)
+    once: bool = False
+    """Not to be offered again after a connection that broke."""
+
+    @classmethod
+    def by_password(cls, password: str) -> Login:
+        """No key beside it: each would use up one of the server's tries."""
+        offered = {"password": password, "allow_agent": False, "look_for_keys": False}
+        return cls(offered, ["a password"], once=True)
 
 
 class Keyring:
@@ -48,6 +57,16 @@ class Keyring:
             "look_for_keys": False,
         }
         return Login(arguments, tried, unusable)
+
+    def first_public(self, files: list[str]) -> str | None:
+        """The public half of the key that is offered first, as authorized_keys has it."""
+        agent = paramiko.Agent()
+        agents = () if files else agent.get_keys()
+        agent.close()
+        usual = [f"~/.ssh/{name}" for name in _USUAL]
+        parsed = (self._key(Path(name).expanduser()) for name in files or usual)
+        usable = (key for key in chain(agents, parsed) if not isinstance(key, str))
+        return next((f"{key.get_name()} {key.get_base64()}" for key in usable), None)
 
     def _key(self, file: Path) -> paramiko.PKey | str:
         """The key, or why there is none."""

@@ -14,6 +14,10 @@ from fleetctl.links.keys import Login
 from fleetctl.model.address import join_host_port
 
 
+class LoginRefused(FleetError):
+    """The machine is there, and does not let us in."""
+
+
 def explained(
     error: Exception, connection: fabric.Connection, login: Login, timeout: float
 ) -> FleetError:
@@ -24,6 +28,9 @@ def explained(
     match error:
         case IncompatiblePeer():
             return _weak(error, place)
+        case paramiko.BadAuthenticationType() if login.once and _takes_no_password(error):
+            what = f"{place} takes no password, only {', '.join(error.allowed_types)}"
+            hint = "put your public key into ~/.ssh/authorized_keys there by other means"
         case paramiko.AuthenticationException():
             return _login_refused(connection, login)
         case paramiko.SSHException() if "authentication methods" in str(error):
@@ -60,8 +67,15 @@ def _login_refused(connection: fabric.Connection, login: Login) -> FleetError:
     tried = f"tried {', '.join(login.tried)}" if login.tried else "there was no key to try"
     unusable = f"; not usable: {', '.join(login.unusable)}" if login.unusable else ""
     port = f" -p {connection.port}" if connection.port != 22 else ""
-    return FleetError(
+    copy = f"ssh-copy-id{port} {connection.user}@{connection.host}"
+    return LoginRefused(
         f"login as {connection.user} was refused ({tried}{unusable})",
-        hint=f"ssh-copy-id{port} {connection.user}@{connection.host}",
+        hint="check the user and the password" if login.once else copy,
         exit_code=Exit.UNREACHABLE,
     )
+
+
+def _takes_no_password(error: Exception) -> bool:
+    """Whether the server has said that a password is not even looked at."""
+    types = error.allowed_types if isinstance(error, paramiko.BadAuthenticationType) else None
+    return types is not None and not {"password", "keyboard-interactive"} & set(types)

@@ -9,7 +9,7 @@ import fabric
 import paramiko
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.links.streams import Stream
+from fleetctl.links.streams import ChannelStream, Stream
 from fleetctl.shell import COMMAND
 
 _SIZE = 2**16
@@ -36,7 +36,7 @@ class SshLink:
         except paramiko.SSHException as error:
             raise FleetError(f"{host} port {port} on the node: {error}") from None
         channel.settimeout(timeout)
-        return channel
+        return ChannelStream(channel)
 
     def close(self) -> None:
         self._connection.close()

@@ -152,6 +152,28 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
+class Preflight:
+    """What only a first look asks."""
+
+    sudo: str
+    """root, free, refused or absent."""
+    free: Mapping[str, int]
+    """Kilobytes left, by where the file system is mounted."""
+    ports: frozenset[int]
+    """TCP ports that something listens on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the node keeps of how things were."""
+
+    files: Mapping[str, tuple[File, File]]
+    """By path: as the file is, and as it was."""
+    disabled: bool = False
+    """Whether Ollama did not start at boot before fleetctl came."""
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     host: Host
     services: tuple[Service, ...]
@@ -160,5 +182,8 @@ class Facts:
     files: Mapping[str, File] = field(default_factory=dict)
     unfinished: frozenset[Scope] = frozenset()
     """Where a transaction was cut off, and waits to be undone."""
+    preflight: Preflight | None = None
+    kept: Mapping[Scope, Kept] = field(default_factory=dict)
+    """Only asked about on the way back."""
     guards: Mapping[str, bool | Unknown] = field(default_factory=dict)
     """Whether what a command step brings about is there already, by the step's name."""

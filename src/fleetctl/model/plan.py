@@ -96,6 +96,17 @@ class Recover:
 
 
 @dataclass(frozen=True, slots=True)
+class Forget:
+    """What fleetctl keeps on the node goes, once the rest is done."""
+
+    as_root: bool
+
+    @property
+    def title(self) -> str:
+        return "remove what fleetctl keeps on the node for itself"
+
+
+@dataclass(frozen=True, slots=True)
 class PullModel:
     model: str
 
@@ -113,7 +124,7 @@ class DeleteModel:
         return f"delete {self.model}"
 
 
-Scripted = WriteFile | Supervise | Restart | RunCommand | Recover
+Scripted = WriteFile | Supervise | Restart | RunCommand | Recover | Forget
 """Changes that a script makes on the node; the others are asked of Ollama's API."""
 Change = Scripted | PullModel | DeleteModel
 

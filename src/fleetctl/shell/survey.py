@@ -47,10 +47,18 @@ STATE = {
 
 USER_STATE = "~/.local/state/fleetctl"
 
-_UNFINISHED = """
-[ ! -e "$HOME/.local/state/fleetctl/journal" ] || echo user
-[ ! -e /var/lib/fleetctl/journal ] && [ ! -e /var/db/fleetctl/journal ] || echo system
-"""
+
+def find_state(scope: Scope) -> str:
+    """Shell that sets `state` to the folder of that scope, on whatever system."""
+    if scope == "user":
+        return f'state="{USER_STATE.replace("~", "$HOME", 1)}"'
+    linux, mac = STATE["Linux"], STATE["Darwin"]
+    return f'state={linux}; [ "$system" != Darwin ] || state={mac}'
+
+
+_UNFINISHED = "\n".join(
+    f'{find_state(scope)}; [ ! -e "$state/journal" ] || echo {scope}' for scope in get_args(Scope)
+)
 
 PARTS = (
     Part("host", _HOST),

@@ -75,8 +75,6 @@ class Transaction:
     commands: tuple[str, ...] = ()
     operations: tuple[Operation, ...] = ()
     supervisor: Supervisor = Supervisor()
-    forget: bool = False
-    """Whether the node shall forget fleetctl once all is done."""
 
 
 def script(transaction: Transaction, nonce: str, patience: Patience) -> str:
@@ -105,7 +103,6 @@ def _variables(transaction: Transaction, nonce: str, patience: Patience) -> Iter
         "about": " ".join(transaction.about.split())[:500],
         "port": str(transaction.port),
         "active": "yes" if transaction.active else "no",
-        "forget": "yes" if transaction.forget else "no",
         "files": " ".join(str(at) for at in range(len(transaction.files))),
         "operations": str(len(transaction.operations) or ""),
         "restart_seconds": str(patience.restart),

@@ -116,8 +116,6 @@ missing_folders() {
   done
 }
 
-make_folders() { (umask 022 && mkdir -p "$1"); }
-
 # Of a list of folders those that are empty, the deepest first.
 remove_folders() {
   printf '%s\n' "$1" | sort -r | while IFS= read -r each; do rmdir "$each" 2>/dev/null; done
@@ -209,7 +207,7 @@ stage() {
   file "$1"
   [ "$will" != absent ] || return 0
   missing_folders "$place" >>"$journal/made" || return
-  try make_folders "${place:-/}" && sound_folder "$place" || return
+  try mkdir -p "${place:-/}" && sound_folder "$place" || return
   try rm -f "$temporary" || return
   try "into" "$temporary" "$1" && try chmod "$mode" "$temporary" || return
   why="$temporary was not written whole"
@@ -218,7 +216,7 @@ stage() {
   try sync "$temporary"
 }
 
-into() { "new_$2" >"$1"; }
+into() { (umask 077 && "new_$2" >"$1"); }
 
 replace() {
   file "$1"
@@ -247,6 +245,9 @@ disable() {
 restart() {
   true >"$journal/restarting" && bounded "$restart_seconds" service_restart
 }
+
+# Done when all else is.
+forget() { forgetting=yes; }
 
 run() { bounded "$command_seconds" "command_$1"; }
 
@@ -287,11 +288,8 @@ commit() {
 }
 
 record() {
-  (
-    umask 022
-    printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$owner" "$2" "$about" \
-      >>"$state/log"
-  ) 2>/dev/null || :
+  printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$owner" "$2" "$about" \
+    >>"$state/log" 2>/dev/null || :
 }
 
 # --- the way back ---
@@ -457,9 +455,11 @@ forget_all() {
 
 session() {
   trap '' PIPE HUP
+  umask 022
+  forgetting=''
   blank
   made=$(missing_folders "$state")
-  if ! { try make_folders "$state" && sound_folder "$state"; }; then
+  if ! { try mkdir -p "$state" && sound_folder "$state"; }; then
     failed -
     say untouched
     return
@@ -474,7 +474,7 @@ session() {
   [ -z "$made" ] || printf '%s\n' "$made" >>"$state/made"
   if [ -d "$state/journal" ]; then
     recover
-  elif [ -n "$operations" ] && transaction && [ "$forget" = yes ]; then
+  elif [ -n "$operations" ] && transaction && [ -n "$forgetting" ]; then
     forget_all
     say forgotten
     return

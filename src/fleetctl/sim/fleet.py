@@ -41,8 +41,8 @@ class Fleet:
         self.machines: dict[str, Machine] = {}
         self.identity_file = self.folder / "identity"
         make_key(self.identity_file)
-        self._account = Account.unprivileged()
-        self._python = interpreter_for(self._account)
+        self.account = Account.unprivileged()
+        self._python = interpreter_for(self.account)
         self._switchboard = Switchboard()
         self.library = Library(self.folder / "library")
         for name in library:
@@ -50,7 +50,7 @@ class Fleet:
         installed = self.folder / "installed"
         self._ollama = install_ollama(installed, self._python)
         (installed / "pycache").mkdir(exist_ok=True)
-        self._account.own(installed / "pycache")
+        self.account.own(installed / "pycache")
 
     def __enter__(self) -> Self:
         return self
@@ -81,7 +81,7 @@ class Fleet:
     ) -> Machine:
         """Ollama is `running` as the user's service, only `installed`, or `absent`. For a machine
         that was in this folder before, what is on its disk counts."""
-        place = Place(self.folder / name, name, user, self._account)
+        place = Place(self.folder / name, name, user, self.account)
         is_new = not place.folder.exists()
         place.make()
         system = Linux(place)

@@ -15,7 +15,15 @@ from typing import Any, Protocol
 
 from fleetctl.sim.ollama.behaviour import Behaviour, read_behaviour
 from fleetctl.sim.processes import Account, processes_with
-from fleetctl.sim.sshd import Events, Login, SshServer, fingerprint, make_key, public_line
+from fleetctl.sim.sshd import (
+    Events,
+    Login,
+    Passwords,
+    SshServer,
+    fingerprint,
+    make_key,
+    public_line,
+)
 
 OLLAMA_PORT = 11434
 _STOP_SECONDS = 1.0
@@ -114,6 +122,7 @@ class Machine:
         self.home = place.home
         self.folder = place.folder
         self.identity_file = identity_file
+        self.passwords = Passwords()
         self.ollama_port = self._port("ollama")
         self._place = place
         self._system = system
@@ -158,6 +167,7 @@ class Machine:
         login = Login(
             user=self.user,
             authorized_keys=self.home / ".ssh/authorized_keys",
+            passwords=self.passwords,
             account=self._place.account,
             environment=self._place.session_environment,
             home=str(self.home),

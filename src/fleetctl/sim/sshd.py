@@ -1,6 +1,6 @@
-"""The SSH server of a simulated machine, on loopback. It is strict: public keys only, one command
-only, tunnels only to the machine's own ports. Whatever else a client asks for is refused and
-recorded."""
+"""The SSH server of a simulated machine, on loopback. It is strict: public keys only (unless
+a password was set), one command only, tunnels only to the machine's own ports. Whatever else a
+client asks for is refused and recorded."""
 
 import base64
 import contextlib
@@ -11,9 +11,9 @@ import select
 import socket
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 import paramiko
 from cryptography.hazmat.primitives import serialization
@@ -25,6 +25,7 @@ from paramiko.common import (
     OPEN_FAILED_CONNECT_FAILED,
     OPEN_SUCCEEDED,
 )
+from paramiko.server import InteractiveQuery
 
 from fleetctl.sim.processes import Account, start_process
 
@@ -40,12 +41,22 @@ logging.getLogger(_LOG).addHandler(logging.NullHandler())
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+@dataclass(slots=True)
+class Passwords:
+    """Whether a password opens the door, how it is asked for, and what was tried."""
+
+    accepted: str | None = None
+    method: Literal["password", "keyboard-interactive"] = "password"
+    tried: list[str] = field(default_factory=list)
+
+
 @dataclass(frozen=True, slots=True)
 class Login:
     """Who may log in, and what a session is like."""
 
     user: str
     authorized_keys: Path
+    passwords: Passwords
     account: Account
     environment: dict[str, str]
     home: str
@@ -135,6 +146,7 @@ class _Connection(paramiko.ServerInterface):
         self._events = events
         self._tunnels: dict[int, socket.socket] = {}
         self._logged_in = False
+        self._asked = ""
 
     def end(self) -> None:
         if self._logged_in:
@@ -143,16 +155,40 @@ class _Connection(paramiko.ServerInterface):
     # --- logging in ---
 
     def get_allowed_auths(self, username: str) -> str:
-        return "publickey"
+        passwords = self._login.passwords
+        return "publickey" if passwords.accepted is None else f"publickey,{passwords.method}"
 
     def check_auth_publickey(self, username: str, key: paramiko.PKey) -> int:
-        known = self._login.authorized_keys.read_text().split()
-        if username != self._login.user or key.get_base64() not in known:
+        file = self._login.authorized_keys
+        lines = file.read_text().splitlines() if file.exists() else []
+        known = {word for line in lines if not line.startswith("#") for word in line.split()}
+        return self._enter(username == self._login.user and key.get_base64() in known)
+
+    def check_auth_password(self, username: str, password: str) -> int:
+        if self._login.passwords.method != "password":
             return AUTH_FAILED
-        if not self._logged_in:
+        return self._enter(self._is_right(username, password))
+
+    def check_auth_interactive(self, username: str, submethods: str) -> int | InteractiveQuery:
+        passwords = self._login.passwords
+        if passwords.accepted is None or passwords.method != "keyboard-interactive":
+            return AUTH_FAILED
+        self._asked = username
+        return InteractiveQuery("", "", ("Password: ", False))
+
+    def check_auth_interactive_response(self, responses: list[str]) -> int:
+        return self._enter(self._is_right(self._asked, *responses))
+
+    def _is_right(self, username: str, password: str) -> bool:
+        passwords = self._login.passwords
+        passwords.tried.append(password)
+        return username == self._login.user and password == passwords.accepted
+
+    def _enter(self, may: bool) -> int:
+        if may and not self._logged_in:
             self._logged_in = True
             self._events.opened()
-        return AUTH_SUCCESSFUL
+        return AUTH_SUCCESSFUL if may else AUTH_FAILED
 
     # --- what a channel may do ---
 

@@ -22,6 +22,8 @@ class Subject:
     facts: Facts
     service: Service | Finding
     templates: Templates
+    elevates: bool = False
+    """Whether there is a password for sudo."""
 
 
 class Step(Protocol):

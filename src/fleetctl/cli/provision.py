@@ -1,0 +1,162 @@
+"""A machine joins the fleet, and leaves it: provision, remove, restore, history, unlock."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fleetctl.cli import options
+from fleetctl.cli.check import (
+    Changing,
+    Flags,
+    changing,
+    follow,
+    is_answered,
+    looking,
+    reaching,
+    request_for,
+    showing,
+)
+from fleetctl.cli.inventory import load_fleet
+from fleetctl.errors import Exit, FleetError
+from fleetctl.ui import console
+
+if TYPE_CHECKING:
+    from fleetctl.execute.keeping import Entry
+    from fleetctl.model.fleet import Fleet
+
+
+@click.command()
+@click.argument("nodes", nargs=-1, metavar="[NODE]...")
+@click.option("--add", "target", metavar="[USER@]HOST[:PORT]", help="Put it into the inventory.")
+@click.option("--as", "name", help="Its name there.  [default: of the host]")
+@click.option("--group", help="Its group there.")
+@click.option("--fingerprint", metavar="SHA256:…", help="That its host key must have.")
+@options.login_password
+@changing
+@looking
+def provision(
+    flags: Flags,
+    how: Changing,
+    nodes: tuple[str, ...],
+    target: str | None,
+    ask_password: bool,
+    password_file: Path | None,
+    **new: str | None,
+) -> Exit:
+    """Make new machines nodes of the fleet: look for all that could fail, then apply."""
+    if target is not None:
+        from fleetctl.cli.add import add
+
+        if nodes:
+            raise click.UsageError("Name nodes, or --add one; not both.")
+        password = options.password_source(ask_password, password_file, f"Password for {target}")
+        file, called = add(
+            flags.file, target, **new, password=password, yes=how.yes, timeout=flags.timeout
+        )
+        flags, nodes = replace(flags, file=file), (called,)
+    elif ask_password or password_file or any(new.values()):
+        raise click.UsageError("--as, --group, --fingerprint and --ask-password go with --add.")
+    fleet, _ = load_fleet(flags.file)
+    _are_listed(fleet, nodes)
+    return follow(
+        "provision", flags, nodes, how, playbook="provision", all_or_nothing=True, fleet=fleet
+    )
+
+
+def _are_listed(fleet: Fleet, nodes: tuple[str, ...]) -> None:
+    for name in nodes:
+        if name not in fleet.nodes:
+            raise FleetError(
+                f"{name} is not in {fleet.file}",
+                hint=f"fleetctl provision --add {name}",
+                exit_code=Exit.USAGE,
+            )
+
+
+@click.command()
+@click.argument("node")
+@click.option("--models", is_flag=True, help="Also delete the models that are mapped to it.")
+@changing
+@showing
+def remove(flags: Flags, how: Changing, node: str, models: bool) -> Exit:
+    """Undo provision: the node as it was before fleetctl came."""
+    from functools import partial
+
+    from fleetctl import way_back
+    from fleetctl.run import going_back
+
+    fleet, _ = load_fleet(flags.file)
+    mapped = [model for model in fleet.models.values() if node in model.nodes]
+    names = frozenset(model.ollama_model for model in mapped if models)
+    planner = partial(way_back.plan_remove, models=names)
+    return follow("remove", flags, (node,), how, task=going_back(planner, None), fleet=fleet)
+
+
+@click.command()
+@click.argument("node")
+@click.option("--to", "number", type=int, help="Before this change of its history.")
+@changing
+@showing
+def restore(flags: Flags, how: Changing, node: str, number: int | None) -> Exit:
+    """Put a node's files back to what they were before its last change, or an earlier one."""
+    from fleetctl import way_back
+    from fleetctl.run import going_back
+
+    fleet, _ = load_fleet(flags.file)
+    if number is None:
+        applied = [int(each.number) for each in _history(fleet, flags, node) if each.number != "-"]
+        number = max(applied, default=1)
+    task = going_back(way_back.plan_restore, number)
+    return follow("restore", flags, (node,), how, task=task, fleet=fleet)
+
+
+@click.command()
+@click.argument("node")
+@reaching
+def history(flags: Flags, node: str) -> None:
+    """Show what fleetctl has done on a node, by its own log there."""
+    entries = [asdict(entry) for entry in _history(load_fleet(flags.file)[0], flags, node)]
+    if flags.as_json:
+        console.document({"node": node, "history": entries})
+    elif entries:
+        for text in console.columns([list(entry.values()) for entry in entries]):
+            console.result(text)
+    else:
+        console.result(f"{node}: fleetctl has changed nothing there")
+
+
+@click.command()
+@click.argument("node")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@reaching
+def unlock(flags: Flags, node: str, yes: bool) -> Exit:
+    """Take away the lock of a run that is dead; one that is alive loses it, and stops."""
+    from fleetctl.execute import keeping
+    from fleetctl.run import connected
+
+    fleet, _ = load_fleet(flags.file)
+    with connected(request_for(fleet, flags, (node,))) as (link, observer):
+        locks = keeping.locks(link, observer)
+        owners = ", ".join(lock.owner for lock in locks)
+        question = f"{node} is locked by {owners}. Take the lock away?"
+        if locks and not (yes or options.confirmed(question, somebody=is_answered(flags))):
+            return Exit.DIFFERS
+        for lock in locks:
+            keeping.unlock(link, observer, lock)
+    if flags.as_json:
+        console.document({"node": node, "unlocked": [lock.owner for lock in locks]})
+    else:
+        console.result(f"{node}: " + (f"unlocked, from {owners}" if locks else "not locked"))
+    return Exit.OK
+
+
+def _history(fleet: Fleet, flags: Flags, node: str) -> list[Entry]:
+    from fleetctl.execute import keeping
+    from fleetctl.run import connected
+
+    with connected(request_for(fleet, flags, (node,))) as (link, observer):
+        return keeping.history(link, observer)

@@ -1,0 +1,63 @@
+"""What a node keeps about fleetctl's own work: the log of its changes, and the lock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import get_args
+
+from fleetctl.gather import Observer, answer
+from fleetctl.links import Link
+from fleetctl.links.elevate import root_shell
+from fleetctl.model.facts import Scope
+from fleetctl.shell import Part
+from fleetctl.shell.survey import find_state
+
+_LOG = '{find_state}; [ ! -r "$state/log" ] || tail -n 200 "$state/log"'
+_HOLDER = '{find_state}; readlink "$state/lock" || true'
+_UNLOCK = '{find_state}; rm -f "$state/lock"'
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the log; `number` is that of its backup, or `-` where nothing stayed."""
+
+    number: str
+    time: str
+    owner: str
+    outcome: str
+    changes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    scope: Scope
+    owner: str
+
+
+def history(link: Link, observer: Observer) -> list[Entry]:
+    texts = (answer(link.shell(), _part(_LOG, scope), observer.limits).text for scope in _SCOPES)
+    rows = (line.split("\t") for text in texts for line in text.splitlines())
+    return sorted((Entry(*row) for row in rows if len(row) == 5), key=lambda entry: entry.time)
+
+
+def locks(link: Link, observer: Observer) -> list[Lock]:
+    found = {
+        scope: answer(link.shell(), _part(_HOLDER, scope), observer.limits).text.strip()
+        for scope in _SCOPES
+    }
+    return [Lock(scope, text.rpartition(":")[2]) for scope, text in found.items() if text]
+
+
+def unlock(link: Link, observer: Observer, lock: Lock) -> None:
+    elevated = lock.scope == "system"
+    shell = (
+        root_shell(link, observer.password, observer.limits.seconds) if elevated else link.shell()
+    )
+    answer(shell, _part(_UNLOCK, lock.scope), observer.limits)
+
+
+_SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+
+def _part(commands: str, scope: Scope) -> Part:
+    return Part("kept", commands.format(find_state=find_state(scope)))

@@ -1,0 +1,127 @@
+"""What fleetctl keeps on a node of how things were, and the plans that lead back there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import get_args
+
+from fleetctl import backends
+from fleetctl.model.facts import Facts, File, Kept, Scope, Service, Unknown
+from fleetctl.model.fleet import Node
+from fleetctl.model.plan import (
+    Change,
+    DeleteModel,
+    Finding,
+    Forget,
+    Level,
+    NodePlan,
+    Restart,
+    Supervise,
+    WriteFile,
+)
+from fleetctl.shell import Part, Record
+from fleetctl.shell.survey import find_state
+
+_SHOW = r"""
+show() {{
+  [ -r "$1/path" ] || return 0
+  IFS= read -r path <"$1/path"
+  section "was $path"; ls -ldn "$1/old" 2>/dev/null
+  section "held $path"; [ ! -e "$1/old" ] || cat "$1/old" 2>/dev/null || echo @unreadable
+  section "is $path"; ls -ldn "$path" 2>/dev/null
+  section "holds $path"; [ ! -e "$path" ] || cat "$path" 2>/dev/null || echo @unreadable
+}}
+{find_state}
+[ -d "$state" ] || exit 1
+{walk}
+"""
+_ORIGIN = """
+[ ! -e "$state/origin/disabled" ] || echo disabled
+for entry in "$state"/origin/*/; do show "$entry"; done"""
+
+# Newest first, so that the oldest copy of a file is the last word.
+_SINCE = """
+for number in $(ls "$state/backups" | sort -rn); do
+  [ "$number" -lt {number} ] || for entry in "$state/backups/$number"/*/; do show "$entry"; done
+done"""
+
+
+def parts(since: int | None) -> list[Part]:
+    """How files were before the change of that number; None: before fleetctl came."""
+    walk = _ORIGIN if since is None else _SINCE.format(number=since)
+    return [
+        Part(f"kept {scope}", _SHOW.format(find_state=find_state(scope), walk=walk))
+        for scope in get_args(Scope)
+    ]
+
+
+def read(records: Mapping[str, Record]) -> dict[Scope, Kept]:
+    return {
+        scope: _kept(record)
+        for scope in get_args(Scope)
+        if (record := records.get(f"kept {scope}")) and record.status == 0
+    }
+
+
+def _kept(record: Record) -> Kept:
+    paths = [name.partition(" ")[2] for name in record.sections if name.startswith("was ")]
+    return Kept(
+        files={
+            path: (_file(record, "is", "holds", path), _file(record, "was", "held", path))
+            for path in paths
+        },
+        disabled="disabled" in record.text.split(),
+    )
+
+
+def _file(record: Record, mode: str, content: str, path: str) -> File:
+    listing = record.sections[f"{mode} {path}"].decode(errors="replace")
+    return File.listed(record.sections[f"{content} {path}"], listing)
+
+
+def plan_restore(node: Node, facts: Facts) -> NodePlan:
+    """Files as they were, and Ollama restarted on them."""
+    changes = [("restore", change) for change in _files_back(node, facts)]
+    findings = tuple(_unreadable(facts))
+    if not facts.kept:
+        text = "there is no backup on this node"
+        findings = (*findings, Finding(Level.OBSTACLE, text, f"fleetctl history {node.name}"))
+    return NodePlan(node.name, facts, tuple(changes), findings)
+
+
+def plan_remove(node: Node, facts: Facts, models: frozenset[str] = frozenset()) -> NodePlan:
+    """As if fleetctl had never been there."""
+    there = models & set(() if isinstance(facts.api, Unknown) else facts.api.models)
+    changes: list[Change] = [DeleteModel(model) for model in sorted(there)]
+    changes += _files_back(node, facts)
+    changes += (Forget(scope == "system") for scope in facts.kept)
+    listed = tuple(("remove", change) for change in changes)
+    return NodePlan(node.name, facts, listed, tuple(_unreadable(facts)))
+
+
+def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
+    service = backends.service_of(node, facts)
+    known = backends.files(service) if isinstance(service, Service) else ()
+    defining = {file.path.replace("~", facts.host.home, 1) for file in known if file.defines}
+    changed = False
+    for scope, kept in facts.kept.items():
+        for path, (now, then) in kept.files.items():
+            before, after = now.content, then.content
+            if isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
+                continue
+            changed = True
+            mode = then.permissions if then.mode else 0o644
+            as_root = scope == "system"
+            yield WriteFile(path, before, after, mode, as_root=as_root, defines=path in defining)
+        if kept.disabled:
+            yield Supervise("disable", scope)
+    if changed and isinstance(service, Service) and service.active:
+        yield Restart(service.scope, ("its files go back to what they were",))
+
+
+def _unreadable(facts: Facts) -> Iterator[Finding]:
+    for kept in facts.kept.values():
+        for path, files in kept.files.items():
+            if any(isinstance(file.content, Unknown) for file in files):
+                text = f"{path} or its backup may not be read"
+                yield Finding(Level.OBSTACLE, text, "log in as a user who may, or as root")
