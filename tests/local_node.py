@@ -52,7 +52,7 @@ class LocalNode:
         settings = "".join(self.before[name] for name in sorted(self.before))
         for name in ("loaded", "running", *(["enabled"] if self.enabled else [])):
             (self.root / name).write_text("" if name == "enabled" else settings)
-            (self.root / name).chmod(0o600)
+            (self.root / name).chmod(0o644)
 
     def path(self, name: str) -> Path:
         return self.root / "etc" / name

@@ -23,7 +23,7 @@ DIES = "kill -9 $$"
 
 OPERATIONS = {
     "apply": ("replace 0", "replace 1", "verify", "reload", "enable", "run 0", "restart"),
-    "remove": ("discard 0", "replace 1", "verify", "reload", "disable", "restart"),
+    "remove": ("discard 0", "replace 1", "verify", "reload", "disable", "restart", "forget"),
 }
 WANTED: Mapping[str, Mapping[str, str | None]] = {
     "apply": {"settings": "new\n", "deep/er/drop-in": "fresh\n"},
@@ -83,12 +83,20 @@ def test_every_step_of_the_script_is_among_those_that_are_killed(tmp_path: Path)
     assert named | performed | set(get_args(Verb)) <= reached
 
 
-def test_commit_leaves_the_new_files_and_nothing_else(node: LocalNode) -> None:
+def test_commit_leaves_the_new_files_and_a_record_of_it(tmp_path: Path) -> None:
+    node = local_node("apply", tmp_path)
     undisturbed(node)
     assert node.files() == node.wanted
     left = sorted(path.name for path in node.state.iterdir())
     assert left == ["backups", "log", "made", "origin"]
     assert node.state.joinpath("log").read_text().count("\n") == 1
+
+
+def test_what_shall_be_forgotten_leaves_no_folder(tmp_path: Path) -> None:
+    node = local_node("remove", tmp_path)
+    undisturbed(node)
+    assert node.files() == node.wanted
+    assert not node.state.exists()
 
 
 def test_rollback_leaves_everything_as_it_was(node: LocalNode) -> None:
