@@ -42,13 +42,7 @@ class FleetctlIn:
     folder: Path
 
     def __call__(self, *arguments: str, env: Mapping[str, str] | None = None) -> Outcome:
-        with self.start("fleetctl", *arguments, env=env) as process:
-            try:
-                out, err = process.communicate(timeout=_SECONDS)
-            except BaseException:
-                process.kill()
-                raise
-        return Outcome(process.returncode, out, err)
+        return finished(self.start("fleetctl", *arguments, env=env))
 
     def start(
         self, module: str, *arguments: str, env: Mapping[str, str] | None = None
@@ -67,6 +61,16 @@ class FleetctlIn:
         file = self.folder / name
         file.write_text(text)
         return file
+
+
+def finished(process: subprocess.Popen[str]) -> Outcome:
+    with process:
+        try:
+            out, err = process.communicate(timeout=_SECONDS)
+        except BaseException:
+            process.kill()
+            raise
+    return Outcome(process.returncode, out, err)
 
 
 def clean_environment(home: Path) -> dict[str, str]:
