@@ -24,6 +24,7 @@ from fleetctl.model.plan import DeleteModel, Level, NodePlan, PullModel, Recover
 from fleetctl.model.report import Outcome, State
 from fleetctl.ollama.api import NoAnswer
 from fleetctl.shell.transaction import Patience
+from fleetctl.steps.preflight import SUDO_RULE
 
 _LOG = logging.getLogger(__name__)
 _PASSES = 2
@@ -122,7 +123,12 @@ class Work:
         if not as_root or plan.facts.host.uid == 0:
             return self.link.shell()
         observer = self.means.observer
-        return root_shell(self.link, observer.password, observer.limits.seconds)
+        try:
+            return root_shell(self.link, observer.password, observer.limits.seconds)
+        except FleetError as error:
+            rule = SUDO_RULE.format(user=plan.facts.host.user)
+            hint = f"use -K, or put this into /etc/sudoers.d/fleetctl there: {rule}"
+            raise FleetError(error.message, hint=hint) from error
 
     def _failed(self, batch: Batch, course: Course, served: bool) -> Outcome:
         name = self.node.name
