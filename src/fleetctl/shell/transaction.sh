@@ -230,8 +230,9 @@ discard() {
 
 verify() { try service_verify; }
 
+# What was not read again need not be on the way back, where it would fail in the same way.
 reload() {
-  true >"$journal/reloaded" && try service_reload
+  true >"$journal/reloaded" && { try service_reload || { rm -f "$journal/reloaded"; return 1; }; }
 }
 
 enable() {
