@@ -12,6 +12,7 @@ import signal
 import socket
 import struct
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,19 +26,20 @@ from fleetctl.shell import transaction
 Lines = Iterator[tuple[str, str]]
 
 _STEP = "step() {\n"
-_QUICK = {"stable": 0.3}
 
 
 @dataclass(frozen=True, slots=True)
 class Disturbance:
     at: int = 0
     """The record, counted from 1, after which it happens; none with 0."""
+    when: str = ""
+    """The record after which it happens, the first such."""
     what: str = ""
-    """The name of a signal to ourselves, or `cut` for the connection."""
+    """Names of signals to ourselves, or `cut` for the connection."""
     step: int = 0
     """The step, counted from 1, at which the node's own shell does what `does` says."""
     does: str = ""
-    patience: Mapping[str, Any] = field(default_factory=lambda: _QUICK)
+    patience: Mapping[str, Any] = field(default_factory=dict)
     replace: Mapping[str, str] = field(default_factory=dict)
     """Text of the script, and what stands there instead."""
     heard: str = ""
@@ -58,16 +60,19 @@ def install(disturbance: Disturbance) -> None:
 def _wrap_records(disturbance: Disturbance) -> None:
     receive: Callable[[session.Session], Lines] = session.Session._receive
     count = 0
+    before = set[str]()
 
     def received(self: session.Session) -> Lines:
         nonlocal count
         for word, text in receive(self):
             count += 1
+            line = f"{word} {text}".strip()
             if disturbance.heard:
                 with Path(disturbance.heard).open("a") as file:
-                    file.write(f"{word} {text}".strip() + "\n")
-            if count == disturbance.at:
+                    file.write(f"{line}\n")
+            if count == disturbance.at or (line == disturbance.when and line not in before):
                 _happen(disturbance.what, self)
+            before.add(line)
             yield word, text
 
     session.Session._receive = received  # type: ignore[method-assign]
@@ -75,7 +80,9 @@ def _wrap_records(disturbance: Disturbance) -> None:
 
 def _happen(what: str, talk: session.Session) -> None:
     if what != "cut":
-        os.kill(os.getpid(), signal.Signals[what])
+        for name in what.split():
+            os.kill(os.getpid(), signal.Signals[name])
+            time.sleep(0.3)  # else two that are the same count as one
         return
     connection: socket.socket = talk._process._channel.get_transport().sock  # type: ignore[attr-defined]
     # Linger of zero seconds: the node sees a reset, not an orderly end.

@@ -53,7 +53,7 @@ run=$({systemctl} show ollama -p InvocationID --value)
 pid=$({systemctl} show ollama -p MainPID --value)
 echo $pid $run
 section environ
-tr '\0' '\n' </proc/$pid/environ 2>/dev/null | grep -E '^(OLLAMA|LAB)_' | sort
+tr '\0' '\n' </proc/$pid/environ 2>/dev/null | grep -E '^(OLLAMA|GPU)_' | sort
 section config
 journalctl --quiet -o cat _SYSTEMD_INVOCATION_ID=$run | grep 'msg="server config"' | tail -n 1
 section log

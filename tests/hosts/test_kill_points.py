@@ -104,7 +104,7 @@ def steps(said: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("kinds", SCOPES)
-def test_the_controller_is_killed_after_every_record(kinds: str, manage: Manage) -> None:
+def test_fault_60_the_controller_is_killed_after_every_record(kinds: str, manage: Manage) -> None:
     trials = two(manage, kinds)
     said = records(trials[0].managed, "B", "A")
     assert set(steps(said)) == EVERY_STEP
@@ -118,7 +118,7 @@ def test_the_controller_is_killed_after_every_record(kinds: str, manage: Manage)
 
 
 @pytest.mark.parametrize("kinds", SCOPES)
-def test_the_connection_is_cut_after_every_record(kinds: str, manage: Manage) -> None:
+def test_fault_12_the_connection_is_cut_after_every_record(kinds: str, manage: Manage) -> None:
     trials = two(manage, kinds)
     said = records(trials[0].managed, "B", "A")
 
@@ -146,7 +146,7 @@ def test_the_shell_on_the_node_is_killed_at_every_step(kinds: str, manage: Manag
 
 
 @pytest.mark.parametrize("kinds", SCOPES)
-def test_the_power_fails_at_every_step(kinds: str, manage: Manage) -> None:
+def test_fault_72_the_power_fails_at_every_step(kinds: str, manage: Manage) -> None:
     trials = two(manage, kinds)
     count = len(steps(records(trials[0].managed, "B", "A")))
 
@@ -169,7 +169,7 @@ def test_the_power_fails_at_every_step(kinds: str, manage: Manage) -> None:
 
 
 @pytest.mark.parametrize("kinds", SCOPES)
-def test_the_controller_is_killed_at_random_moments(kinds: str, manage: Manage) -> None:
+def test_fault_61_the_controller_is_killed_at_random_moments(kinds: str, manage: Manage) -> None:
     trials = two(manage, kinds)
     seed = random.randrange(2**32)
     print(f"seed {seed}")
