@@ -98,6 +98,15 @@ command -v systemd-analyze >/dev/null || return 0
 ! systemd-analyze --{scope} verify {unit} 2>&1 | grep -F {file}"""
 
 
+# Where the journal is not kept over a boot, a user may not read what the user's own units say.
+_LAST_WORDS = """\
+last() {{ "$@" --lines=20 --quiet --no-pager --output=cat 2>/dev/null; }}
+words=$(last journalctl --{scope} --unit={unit})
+[ -n "$words" ] || words=$(last sudo -n journalctl _SYSTEMD_USER_UNIT={unit} "_UID=$(id -u)")
+printf '%s\\n' "$words"
+"""
+
+
 def parts() -> list[Part]:
     return [Part(_key(scope), _ask(scope), system=SYSTEM) for scope in FILES]
 
@@ -132,7 +141,7 @@ def supervisor(scope: Scope) -> Supervisor:
         disable=f"{systemctl} disable {UNIT}",
         restart=f"{systemctl} reset-failed {UNIT} 2>/dev/null; {systemctl} restart {UNIT}",
         stop=f"{systemctl} stop {UNIT}",
-        log=f"journalctl --{scope} --unit={UNIT} --lines=20 --quiet --no-pager --output=cat",
+        log=_LAST_WORDS.format(scope=scope, unit=UNIT),
     )
 
 
@@ -179,7 +188,7 @@ def _service(scope: Scope, record: Record) -> Service:
 
 def _files(record: Record) -> Iterator[tuple[str, File]]:
     listing = record.sections.get("modes", b"").decode(errors="replace").splitlines()
-    modes = {line.rpartition(" ")[2]: line for line in listing}
+    modes = {line.partition(" -> ")[0].rpartition(" ")[2]: line for line in listing}
     for name, content in record.sections.items():
         kind, _, path = name.partition(" ")
         if kind == "file":

@@ -216,7 +216,8 @@ stage() {
   try sync "$temporary"
 }
 
-into() { (umask 077 && "new_$2" >"$1"); }
+# `cat` says what is the matter with the disk; a shell may call all of it an "I/O error".
+into() { (umask 077 && "new_$2" | cat >"$1"); }
 
 replace() {
   file "$1"
