@@ -16,6 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CASES = ROOT / "tests" / "cases"
+_SECONDS = 180
 
 
 @dataclass(frozen=True)
@@ -41,21 +42,35 @@ class FleetctlIn:
     folder: Path
 
     def __call__(self, *arguments: str, env: Mapping[str, str] | None = None) -> Outcome:
-        done = subprocess.run(
-            [sys.executable, "-m", "fleetctl", *arguments],
+        return finished(self.start("fleetctl", *arguments, env=env))
+
+    def start(
+        self, module: str, *arguments: str, env: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-m", module, *arguments],
             cwd=self.folder,
             env={**clean_environment(self.folder), **(env or {})},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
-            timeout=60,
         )
-        return Outcome(done.returncode, done.stdout, done.stderr)
 
     def write(self, text: str, name: str = "fleet.yaml") -> Path:
         file = self.folder / name
         file.write_text(text)
         return file
+
+
+def finished(process: subprocess.Popen[str]) -> Outcome:
+    with process:
+        try:
+            out, err = process.communicate(timeout=_SECONDS)
+        except BaseException:
+            process.kill()
+            raise
+    return Outcome(process.returncode, out, err)
 
 
 def clean_environment(home: Path) -> dict[str, str]:

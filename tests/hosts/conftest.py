@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 import testinfra
 
+from tests.hosts.managed import Manage
+from tests.hosts.project import LabProject
 from tests.lab.fixture_types import Boot, Observe, Shared
 from tests.lab.lab import Lab, prepare, session
 from tests.lab.node import Node
@@ -72,3 +74,13 @@ def observe(lab: Lab) -> Observe:
         )
 
     return observe
+
+
+@pytest.fixture
+def project(lab: Lab, tmp_path: Path) -> LabProject:
+    return LabProject(lab, tmp_path)
+
+
+@pytest.fixture
+def manage(lab: Lab, boot: Boot, observe: Observe, tmp_path: Path) -> Manage:
+    return Manage(lab, boot, observe, tmp_path)

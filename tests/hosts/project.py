@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.conftest import FleetctlIn, Outcome
+from tests.conftest import ROOT, FleetctlIn, Outcome, finished
+from tests.disturbed import Disturbance
 from tests.lab.base import USER
 from tests.lab.lab import Lab
 from tests.lab.node import Node
@@ -41,9 +43,21 @@ class LabProject:
         (self.folder / ".fleetctl" / "known_hosts").write_text(lines)
 
     def __call__(self, *arguments: str, env: Mapping[str, str] | None = None) -> Outcome:
+        return self.fleetctl(*arguments, env=env)
+
+    @property
+    def fleetctl(self) -> FleetctlIn:
+        """In the folder of this project, with the inventory as it is now."""
         fleetctl = FleetctlIn(self.folder)
         fleetctl.write(json.dumps({"nodes": self.nodes, **self.rest}))
-        return fleetctl(*arguments, env=env)
+        return fleetctl
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """A run that a test may disturb, or wait for."""
+        return self.fleetctl.start(*arguments, env={"PYTHONPATH": str(ROOT)})
+
+    def disturbed(self, disturbance: Disturbance, *arguments: str) -> Outcome:
+        return finished(self.start(*disturbance.arguments, *arguments))
 
     def changes(self, node: Node, *arguments: str) -> list[str]:
         """The titles and details of what a check would change on a node."""

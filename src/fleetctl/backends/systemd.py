@@ -72,7 +72,8 @@ for file in $paths {files}; do
 done
 [ -z "$there" ] || {{ section modes; ls -ldn $there; }}
 for file in $there; do
-  section "file $file"; head -c 65536 "$file" 2>/dev/null || echo @unreadable
+  section "file $file"
+  {{ [ -f "$file" ] && head -c 65536 "$file"; }} 2>/dev/null || echo @unreadable
 done
 [ "${{pid:-0}}" -gt 0 ] || exit 0
 as_root() {{
@@ -96,6 +97,15 @@ section asked; printf %s "${{asked-unasked}}"
 _VERIFY = """\
 command -v systemd-analyze >/dev/null || return 0
 ! systemd-analyze --{scope} verify {unit} 2>&1 | grep -F {file}"""
+
+
+# Where the journal is not kept over a boot, a user may not read what the user's own units say.
+_LAST_WORDS = """\
+last() {{ "$@" --lines=40 --quiet --no-pager --output=cat 2>/dev/null; }}
+words=$(last journalctl --{scope} --unit={unit})
+[ -n "$words" ] || words=$(last sudo -n journalctl _SYSTEMD_USER_UNIT={unit} "_UID=$(id -u)")
+printf '%s\\n' "$words"
+"""
 
 
 def parts() -> list[Part]:
@@ -133,7 +143,7 @@ def supervisor(service: Service) -> Supervisor:
         disable=f"{systemctl} disable {UNIT}",
         restart=f"{systemctl} reset-failed {UNIT} 2>/dev/null; {systemctl} restart {UNIT}",
         stop=f"{systemctl} stop {UNIT}",
-        log=f"journalctl --{scope} --unit={UNIT} --lines=40 --quiet --no-pager --output=cat",
+        log=_LAST_WORDS.format(scope=scope, unit=UNIT),
     )
 
 
@@ -183,7 +193,7 @@ def _service(scope: Scope, record: Record) -> Service:
 
 def _files(record: Record) -> Iterator[tuple[str, File]]:
     listing = record.sections.get("modes", b"").decode(errors="replace").splitlines()
-    modes = {line.rpartition(" ")[2]: line for line in listing}
+    modes = {line.partition(" -> ")[0].rpartition(" ")[2]: line for line in listing}
     for name, content in record.sections.items():
         kind, _, path = name.partition(" ")
         if kind == "file":

@@ -22,11 +22,13 @@ def patient(stop: threading.Event, tell: Listener) -> Iterator[list[Exit]]:
 
     def handle(number: int, frame: FrameType | None) -> None:
         heard.append(Exit.INTERRUPTED if number == signal.SIGINT else Exit.TERMINATED)
-        stop.set()
         if len(heard) > 1:
             signal.signal(number, before[signal.Signals(number)])
             signal.raise_signal(number)
-        tell(Stopping(_HINT))
+            return
+        stop.set()
+        # in a thread: whoever was interrupted may be telling something, and hold that lock
+        threading.Thread(target=tell, args=(Stopping(_HINT),), daemon=True).start()
 
     before = {each: signal.signal(each, handle) for each in _SIGNALS}
     try:

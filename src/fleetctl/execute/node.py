@@ -24,6 +24,7 @@ from fleetctl.model.plan import DeleteModel, Level, NodePlan, PullModel, Recover
 from fleetctl.model.report import Outcome, State
 from fleetctl.ollama.api import NoAnswer
 from fleetctl.shell.transaction import Patience
+from fleetctl.steps.preflight import SUDO_RULE
 
 _LOG = logging.getLogger(__name__)
 _PASSES = 2
@@ -50,8 +51,10 @@ class Means:
 @dataclass(slots=True)
 class Work:
     node: Node
-    link: Link
     means: Means
+    links: ExitStack
+    """Those that were opened, the one in use last."""
+    link: Link
     done: list[str] = field(default_factory=list)
 
     def until_nothing_differs(self, plan: NodePlan) -> Outcome:
@@ -64,13 +67,27 @@ class Work:
                         return ended
                 if ended := self._models(plan):
                     return ended
-                plan = self.means.observer.plan(self.link, self.node)
+                plan = self._plan_again()
             if not plan.changes and not plan.worst(Level.FAULT):
                 return self._outcome("changed")
         left = [change.title for _, change in plan.changes]
         left += [finding.text for finding in plan.worst(Level.FAULT)]
         what = f"not as desired after all was done: {'; '.join(left)}"
         return self._outcome("failed", what, f"fleetctl check --limit {self.node.name}")
+
+    def _plan_again(self) -> NodePlan:
+        """What was committed is there, also when the connection is lost right after it."""
+        try:
+            return self.means.observer.plan(self.link, self.node)
+        except FleetError as error:
+            if error.exit_code != Exit.UNREACHABLE:
+                raise
+        self._connect_again()
+        return self.means.observer.plan(self.link, self.node)
+
+    def _connect_again(self) -> None:
+        self.means.tell(Noted(self.node.name, "the connection was lost; looking again"))
+        self.link = self.links.enter_context(self.means.observer.link(self.node))
 
     # --- one transaction ---
 
@@ -106,7 +123,12 @@ class Work:
         if not as_root or plan.facts.host.uid == 0:
             return self.link.shell()
         observer = self.means.observer
-        return root_shell(self.link, observer.password, observer.limits.seconds)
+        try:
+            return root_shell(self.link, observer.password, observer.limits.seconds)
+        except FleetError as error:
+            rule = SUDO_RULE.format(user=plan.facts.host.user)
+            hint = f"use -K, or put this into /etc/sudoers.d/fleetctl there: {rule}"
+            raise FleetError(error.message, hint=hint) from error
 
     def _failed(self, batch: Batch, course: Course, served: bool) -> Outcome:
         name = self.node.name
@@ -136,27 +158,28 @@ class Work:
 
     def _look_again(self, batch: Batch, made: list[str]) -> Outcome:
         """The connection is gone. Nothing is run blindly: the node decides, and then we look."""
-        self.means.tell(Noted(self.node.name, "the connection was lost; looking again"))
         patience = self.means.patience
         deadline = time.monotonic() + patience.silent + patience.restart
         bare = replace(batch.transaction, files=(), commands=(), operations=())
         lost = "the connection was lost in the middle"
         self.link.close()
         try:
-            with self.means.observer.link(self.node) as self.link:
-                plan = self.means.observer.plan(self.link, self.node)
-                while True:
-                    process = self._shell(batch.as_root, plan)
-                    session = Session(process, bare, patience)
-                    word = session.run(lambda _: None, lambda: None).word
-                    if word != "locked" or time.monotonic() > deadline:
-                        break
-                    time.sleep(1)
-                plan = self.means.observer.plan(self.link, self.node)
-                session.release()
+            self._connect_again()
+            plan = self.means.observer.plan(self.link, self.node)
+            while True:
+                process = self._shell(batch.as_root, plan)
+                session = Session(process, bare, patience)
+                course = session.run(lambda _: None, lambda: None)
+                if course.word != "locked" or time.monotonic() > deadline:
+                    break
+                time.sleep(1)
+            plan = self.means.observer.plan(self.link, self.node)
+            session.release()
         except FleetError as error:
             what = f"{lost}, and again: {error.message}; the node undoes what was begun by itself"
             return self._outcome("failed", what, "run it again when the node can be reached")
+        if course.word == "dirty":
+            return self._failed(batch, course, served=False)
         if not plan.changes:
             self.done += made
             return self._outcome("changed")
@@ -227,8 +250,9 @@ _STATES: dict[Exit, State] = {Exit.UNREACHABLE: "unreachable", Exit.REFUSED: "re
 def carry_out(node: Node, plan: NodePlan, means: Means) -> Outcome:
     """A failure is a result, never a crash."""
     try:
-        with means.observer.link(node) as link:
-            return Work(node, link, means).until_nothing_differs(plan)
+        with ExitStack() as links:
+            link = links.enter_context(means.observer.link(node))
+            return Work(node, means, links, link).until_nothing_differs(plan)
     except FleetError as error:
         _LOG.debug("%s failed", node.name, exc_info=True)
         state = _STATES.get(error.exit_code, "failed")

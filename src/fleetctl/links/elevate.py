@@ -23,8 +23,8 @@ def root_shell(link: Link, password: str | None, timeout: float) -> Process:
     options = "-n" if password is None else "-k -S -p ''"
     shell.send(_BECOME.format(nonce=nonce, options=options).encode())
     try:
-        _wait_for(shell, f"ready {nonce}\n", timeout)
         if password is not None:
+            _wait_for(shell, f"ready {nonce}\n", timeout)
             shell.send(f"{password}\n".encode())
         _wait_for(shell, f"root {nonce}\n", timeout)
     except FleetError:

@@ -77,9 +77,15 @@ take_lock() {
       fi
       dead=$(readlink "$claim") || continue 2
     done
+    holder=$dead
     return 1
   done
   return 2
+}
+
+# What a run that was cut off had done with. A claim says something only until the lock is taken.
+clear_away() {
+  rm -rf "$state/journal.new" "$state/journal.done" "$state/origin.new" "$state"/lock.after-*
 }
 
 release() {
@@ -205,10 +211,11 @@ stage() {
   why="$temporary was not written whole"
   [ "$("new_$1" | cksum)" = "$(checksum "$temporary")" ] || return
   why=
-  try flush "$temporary"
+  try sync "$temporary"
 }
 
-into() { (umask 077 && "new_$2" >"$1"); }
+# `cat` says what is the matter with the disk; a shell may call all of it an "I/O error".
+into() { (umask 077 && "new_$2" | cat >"$1"); }
 
 replace() {
   file "$1"
@@ -222,8 +229,9 @@ discard() {
 
 verify() { try service_verify; }
 
+# What was not read again need not be on the way back, where it would fail in the same way.
 reload() {
-  true >"$journal/reloaded" && try service_reload
+  true >"$journal/reloaded" && { try service_reload || { rm -f "$journal/reloaded"; return 1; }; }
 }
 
 enable() {
@@ -471,6 +479,7 @@ session() {
     (2) failed -; say untouched; return;;
   esac
   step locked
+  clear_away
   [ -z "$made" ] || printf '%s\n' "$made" >>"$state/made"
   if [ -d "$state/journal" ]; then
     recover

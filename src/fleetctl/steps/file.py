@@ -16,7 +16,8 @@ from fleetctl.steps.differences import difference
 
 _READ = """
 section mode; ls -ldn {path} 2>/dev/null
-section content; [ ! -e {path} ] || head -c 1048576 {path} 2>/dev/null || echo @unreadable
+section content
+[ ! -e {path} ] || {{ [ -f {path} ] && head -c 1048576 {path}; }} 2>/dev/null || echo @unreadable
 """
 
 

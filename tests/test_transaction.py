@@ -1,0 +1,161 @@
+"""The transaction under dash, killed wherever it can be: old or new, and the next run mends it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from fleetctl import execute, shell
+from fleetctl.model.plan import Verb
+from fleetctl.shell.transaction import Operation
+from tests.conftest import needs_shell
+from tests.disturbed import at_step
+from tests.local_node import LocalNode, dying_at_command
+
+SCRIPT = Path(shell.__file__).with_name("transaction.sh").read_text()
+BATCHES = Path(execute.__file__).with_name("batches.py").read_text()
+DIES = "kill -9 $$"
+
+OPERATIONS = {
+    "apply": ("replace 0", "replace 1", "verify", "reload", "enable", "run 0", "restart"),
+    "remove": ("discard 0", "replace 1", "verify", "reload", "disable", "restart", "forget"),
+}
+WANTED: Mapping[str, Mapping[str, str | None]] = {
+    "apply": {"settings": "new\n", "deep/er/drop-in": "fresh\n"},
+    "remove": {"settings": None, "drop-in": "as before\n"},
+}
+BEFORE = {
+    "apply": {"settings": "old\n", "foreign": "not ours\n"},
+    "remove": {"settings": "old\n", "drop-in": "ours\n", "foreign": "not ours\n"},
+}
+
+
+@pytest.fixture(params=sorted(OPERATIONS))
+def node(request: pytest.FixtureRequest, tmp_path: Path) -> LocalNode:
+    return local_node(request.param, tmp_path)
+
+
+def local_node(kind: str, folder: Path) -> LocalNode:
+    needs_shell("dash")
+    operations = tuple(Operation(call, at) for at, call in enumerate(OPERATIONS[kind]))
+    return LocalNode(folder / "node", WANTED[kind], operations, BEFORE[kind], kind == "remove")
+
+
+def undisturbed(node: LocalNode) -> dict[str, str]:
+    node.reset()
+    node.apply()
+    return {**node.seen()}
+
+
+def is_old_or_new(node: LocalNode) -> None:
+    for name, text in node.files().items():
+        assert text in (node.before.get(name), node.wanted[name]), name
+    assert node.path("foreign").read_text() == "not ours\n"
+
+
+def steps_of(node: LocalNode) -> list[str]:
+    node.reset()
+    return node.run(node.transaction()).steps
+
+
+def test_every_step_of_the_script_is_among_those_that_are_killed(tmp_path: Path) -> None:
+    """What is added to the script later must be reached by a scenario here."""
+    reached = set[str]()
+    for kind in OPERATIONS:
+        node = local_node(kind, tmp_path)
+        node.reset()
+        reached |= {step.split()[0] for step in node.run(node.transaction(), verdict="no").steps}
+        reached |= {step.split()[0] for step in steps_of(node)}
+        node.reset()
+        node.run(node.transaction(), partial(at_step, step=6, does=DIES))
+        reached |= {step.split()[0] for step in node.run(node.recovery()).steps}
+    named = set(re.findall(r"^\s*step ([a-z]\w*)", SCRIPT, re.MULTILINE))
+    functions = re.findall(r"^(\w+)\(\) \{", SCRIPT, re.MULTILINE)
+    performed = {name for name in functions if re.search(rf"""["']{name}\b""", BATCHES)}
+    assert {"commit", "undo", "recover"} <= named
+    assert {"replace", "restart"} <= performed
+    print(f"{len(named | performed)} kinds of step: {', '.join(sorted(named | performed))}")
+    assert named | performed | set(get_args(Verb)) <= reached
+
+
+def test_commit_leaves_the_new_files_and_a_record_of_it(tmp_path: Path) -> None:
+    node = local_node("apply", tmp_path)
+    undisturbed(node)
+    assert node.files() == node.wanted
+    left = sorted(path.name for path in node.state.iterdir())
+    assert left == ["backups", "log", "made", "origin"]
+    assert node.state.joinpath("log").read_text().count("\n") == 1
+
+
+def test_what_shall_be_forgotten_leaves_no_folder(tmp_path: Path) -> None:
+    node = local_node("remove", tmp_path)
+    undisturbed(node)
+    assert node.files() == node.wanted
+    assert not node.state.exists()
+
+
+def test_rollback_leaves_everything_as_it_was(node: LocalNode) -> None:
+    node.reset()
+    before = {name: text for name, text in node.seen().items() if name != "commanded"}
+    heard = node.run(node.transaction(), verdict="rollback")
+    assert "undone" in heard
+    after = {name: text for name, text in node.seen().items() if name != "commanded"}
+    assert after == before
+    assert not node.path("deep").exists()
+
+
+def test_killed_at_every_step_and_again_at_every_step_of_the_next_run(tmp_path: Path) -> None:
+    node, verdict = local_node("apply", tmp_path), "rollback"
+    as_desired = undisturbed(node)
+    node.reset()
+    steps = node.run(node.transaction(), verdict=verdict).steps
+    pairs = 0
+    for first in range(1, len(steps) + 1):
+        for second in endless_steps():
+            node.reset()
+            node.run(node.transaction(), partial(at_step, step=first, does=DIES), verdict)
+            is_old_or_new(node)
+            repeat = node.recovery() if (node.state / "journal").exists() else node.transaction()
+            again = node.run(repeat, partial(at_step, step=second, does=DIES))
+            is_old_or_new(node)
+            node.apply()
+            assert node.seen() == as_desired, (first, second)
+            pairs += 1
+            if "released" in again or (second > 3 and "recover" not in again.steps):
+                break  # it came to its end; or it was a run like the first
+    print(f"{len(steps)} steps, {pairs} pairs of kills")
+    assert pairs > len(steps)
+
+
+def endless_steps() -> Iterator[int]:
+    step = 1
+    while True:
+        yield step
+        step += 1
+
+
+@pytest.mark.parametrize("share", [0, 1])
+@pytest.mark.parametrize(("kind", "verdict"), [("apply", "rollback"), ("remove", "commit")])
+def test_killed_before_every_program_that_it_starts(
+    kind: str, verdict: str, share: int, tmp_path: Path
+) -> None:
+    node = local_node(kind, tmp_path)
+    as_desired = undisturbed(node)
+    counter = tmp_path / "ticks"
+    kills = 0
+    for at in range(1 + share, 1000, 2):
+        node.reset()
+        heard = node.run(node.transaction(), dying_at_command(counter, at), verdict)
+        if int(counter.read_text()) < at:
+            break
+        is_old_or_new(node)
+        node.apply()
+        assert node.seen() == as_desired, (at, heard)
+        kills += 1
+    print(f"{kind}: {kills} kills")
+    assert kills > 10
