@@ -6,11 +6,9 @@ is believed of launchd here, and why, stands in docs/macos.md.
 
 from __future__ import annotations
 
-import plistlib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from xml.parsers.expat import ExpatError
 
 from fleetctl.backends.mac_answers import Answers, Job
 from fleetctl.backends.service_file import ServiceFile
@@ -84,6 +82,9 @@ def settings(mode: Mode, text: str) -> Mapping[str, str]:
 
 def _environment_in(text: str) -> Mapping[str, str]:
     """The variables of a job of ours; launchd ignores what is not text."""
+    import plistlib  # takes as long to load as half the rooms, and only Macs need it
+    from xml.parsers.expat import ExpatError
+
     try:
         found = plistlib.loads(text.encode(), fmt=plistlib.FMT_XML)
     except (ValueError, ExpatError):
