@@ -239,6 +239,7 @@ def _listener(request: Request, flags: Flags) -> Listener:
         if isinstance(event, Planned) and not flags.as_json:
             for line in shown.lines(event.report, diff=flags.diff):
                 console.result(line)
+            sys.stdout.flush()  # the plan is seen before it happens, whoever reads it
 
     return tell
 

@@ -54,6 +54,6 @@ def _tell(text: str) -> None:
 
 def _keep(folder: Path) -> None:
     _tell(f"\nThe fleet runs until you press Ctrl-C. In another terminal, in {folder}:")
-    for command in ("inventory --graph", "apply --dry-run", "history workstation"):
+    for command in ("inventory --graph", "apply --dry-run", "history mini"):
         _tell(f"  fleetctl {command}")
     signal.pause()

@@ -72,7 +72,7 @@ STEPS = (
     Step(
         "The edit is taken back, and all is well: nothing was lost.", "check", 0, (MISSING, LONGER)
     ),
-    Step("What was done on a node, by its own log.", "history workstation"),
+    Step("What was done on a node, by its own log.", "history mini"),
 )
 """One line a command: what comes later in the product joins here."""
 
@@ -81,7 +81,7 @@ STEPS = (
 def running(folder: Path) -> Iterator[Fleet]:
     """The machines, and a project that names them."""
     with Fleet(folder / "machines", library=LIBRARY) as fleet:
-        machines = [fleet.linux("workstation"), fleet.linux("closet")]
+        machines = [fleet.linux("workstation"), fleet.mac("mini", ollama="installed")]
         (folder / "fleet.yaml").write_text(_inventory(fleet, machines))
         yield fleet
 

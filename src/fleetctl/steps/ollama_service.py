@@ -84,7 +84,7 @@ def _slow(service: Service, host: Host) -> Iterator[Finding]:
     devices = service.computes_on
     if host.machine == "arm64" and host.system == "Darwin" and devices and "Metal" not in devices:
         text = f"Ollama does not use the GPU: its log names {', '.join(devices)}"
-        yield Finding(Level.WARNING, text, "run it as an agent, with somebody logged in")
+        yield Finding(Level.WARNING, text, "it may need somebody logged in at the screen")
 
 
 def _others(service: Service, facts: Facts) -> Iterator[Finding]:
