@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from fleetctl.sim.installed import install_ollama
 from fleetctl.sim.launchd.variant import RELEASES
@@ -108,28 +108,33 @@ class Fleet:
         environment: Mapping[str, str] | None = None,
         logged_in: bool = True,
         auto_login: bool = False,
+        app_settings: Mapping[str, Any] | None = None,
+        brew: str = "6.0.18",
         vram: int = 0,
     ) -> Mac:
         """How Ollama is there, says `Furnishing`. Somebody is at the screen if `logged_in`; after
-        a reboot nobody is, unless with `auto_login`."""
+        a reboot nobody is, unless with `auto_login`. `app_settings` is what was switched in the
+        window of Ollama.app, `brew` the version of Homebrew where Ollama is from there."""
         place = Place(self.folder / name, name, user, self.account)
         is_new = not place.folder.exists()
         place.make()
-        system = MacOS(place, RELEASES[macos])
-        system.install_tools(self._switchboard, self._python)
+        system = MacOS(place, RELEASES[macos], brew)
         machine = Mac(place, system, self.identity_file, auto_login=auto_login)
         self.machines[name] = machine
         machine.behave(library=str(self.library.folder), vram=vram, addresses=[ADDRESS])
-        rooms = Rooms(place, self._installed, self._python)
+        rooms = Rooms(place, system, self._installed, self._python)
         if is_new:
             for model in models:
                 self.library.install(model, place.home / ".ollama/models")
+            if app_settings:
+                machine.set_app(**app_settings)
             rooms.furnish(ollama, environment or {})
+        system.install_tools(self._switchboard, self._python)
         machine.start()
         if is_new and logged_in:
             machine.log_in()
         if is_new and ollama == "manual":
-            rooms.serve_by_hand(system.session_environment, environment or {})
+            rooms.serve_by_hand(environment or {})
         return machine
 
     def _furnish(

@@ -16,8 +16,8 @@ _RUN = """\
 import importlib, sys
 sys.pycache_prefix = {cache!r}
 sys.path.insert(0, {folder!r})
-module, machine, _program, *arguments = sys.argv[1:]
-sys.exit(importlib.import_module(f"{package}.{{module}}").main([machine, *arguments]))
+module, machine, *sys.argv = sys.argv[1:]
+sys.exit(importlib.import_module("{package}." + module).main([machine, *sys.argv[1:]]))
 """
 
 

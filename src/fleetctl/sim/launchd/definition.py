@@ -67,6 +67,12 @@ class Definition:
         return " | ".join(name for name, has in named.items() if has)
 
 
+def application(label: str, program: str, arguments: tuple[str, ...]) -> Definition:
+    """What `open` starts: a job that no plist describes. Its children outlive it."""
+    values = {"Label": label, "RunAtLoad": True, "AbandonProcessGroup": True}
+    return _definition("", values, program, (program, *arguments))
+
+
 def read_definition(path: Path, refuse: Refuse) -> Definition:
     """Raises 5, launchd's answer to whatever is wrong with a plist."""
     try:

@@ -175,6 +175,8 @@ class Job:
         if self._leaving:
             self._enter("exited")
             self._around.gone(self)
+        elif not self.definition.path:  # an application, which nothing describes but its process
+            self._around.gone(self)
         elif self.definition.keep_alive or self._wanted:
             self._wanted = False
             self._spawn_when_due()

@@ -5,6 +5,7 @@ from typing import Any
 
 from fleetctl.sim.mac.system import MacOS
 from fleetctl.sim.machine import Machine, Place
+from fleetctl.sim.ollama import app_settings
 
 
 class Mac(Machine):
@@ -35,6 +36,12 @@ class Mac(Machine):
     def own(self, path: Path) -> None:
         """Make the user the owner of a file that a test has written."""
         self._place.account.own(path)
+
+    def set_app(self, **settings: Any) -> None:
+        """Switch settings in the window of Ollama.app; they count from its server's next start."""
+        home = str(self.home)
+        app_settings.write(home, settings)
+        self._place.account.own_all(Path(app_settings.database(home)).parent)
 
     def vary(self, **changes: Any) -> None:
         """Change in what its macOS differs from others, see `Variant`."""

@@ -37,16 +37,20 @@ def processes(mark: Mapping[str, str]) -> Iterator[Process]:
     """Those that have the mark in their environment; without a mark, all with a command line."""
     for folder in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
-            found = _read(folder)
+            environment = (folder / "environ").read_bytes()
+            # most processes of the host are none of ours, and this is asked for often
+            if not all(f"{key}={value}".encode() in environment for key, value in mark.items()):
+                continue
+            found = _read(folder, environment)
         except OSError:
             continue  # ended meanwhile, or not ours to look into
         if found.arguments and mark.items() <= found.environment.items():
             yield found
 
 
-def _read(folder: Path) -> Process:
+def _read(folder: Path, environment: bytes) -> Process:
     fields = (folder / "stat").read_text().rpartition(")")[2].split()
-    pairs = (folder / "environ").read_bytes().decode(errors="replace").split("\0")
+    pairs = environment.decode(errors="replace").split("\0")
     arguments = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
     return Process(
         pid=int(folder.name),

@@ -9,6 +9,7 @@ from fleetctl.sim.launchd.launchd import Launchd
 from fleetctl.sim.launchd.site import Site, User
 from fleetctl.sim.launchd.variant import Variant
 from fleetctl.sim.mac import facts
+from fleetctl.sim.mac.brew import Brew
 from fleetctl.sim.mac.posix_tools import install_posix_tools
 from fleetctl.sim.mac.process_table import Process, processes
 from fleetctl.sim.machine import Place
@@ -17,6 +18,7 @@ from fleetctl.sim.ollama.settings import read_settings
 from fleetctl.sim.tools.calls import Bench, Switchboard, Tool
 from fleetctl.sim.tools.constant import write_constant
 from fleetctl.sim.tools.launchctl import Launchctl
+from fleetctl.sim.tools.open import Open
 from fleetctl.sim.tools.plutil import plutil
 from fleetctl.sim.tools.pmset import Pmset
 from fleetctl.sim.tools.ps import Pgrep, Pkill, Ps
@@ -30,11 +32,13 @@ _SYSTEM_FOLDERS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
 class MacOS:
     """An `OperatingSystem`."""
 
-    def __init__(self, place: Place, variant: Variant) -> None:
+    def __init__(self, place: Place, variant: Variant, brew: str) -> None:
+        """`brew` is the version of Homebrew, should it be there."""
         self._place = place
         self._boot = ""
         self.user = User(place.user, place.account, place.home, {**place.identity, **self.mark})
         self.launchd = Launchd(self._site(), variant)
+        self.brew = Brew(place.home / "homebrew", brew, self.launchd)
 
     # --- as an operating system ---
 
@@ -47,7 +51,8 @@ class MacOS:
     def session_environment(self) -> dict[str, str]:
         return {
             **self.user.identity,
-            "PATH": self._path,
+            # as somebody with a Homebrew of their own has it in ~/.zshenv
+            "PATH": f"{self._path}:{self.brew.prefix}/bin",
             "SSH_CONNECTION": "127.0.0.1 0 127.0.0.1 22",
             "SSH_CLIENT": "127.0.0.1 0 22",
         }
@@ -74,6 +79,8 @@ class MacOS:
         place, variant = self._place, self.launchd.variant
         refused = place.refused
         switchboard.install(Bench(self._tools(), place.refuse), place.tools, python)
+        if self.brew.prefix.exists():
+            switchboard.install(Bench({"brew": self.brew}, place.refuse), self.brew.bin, python)
         tables = {**facts.constants(place.name, variant), "id": facts.identity(self.user)}
         for name, answers in tables.items():
             write_constant(place.tools, name, answers, refused)
@@ -98,6 +105,7 @@ class MacOS:
             "fdesetup": facts.fdesetup,
             "pmset": Pmset(self._place.folder / "power.json"),
             "sqlite3": sqlite3_tool,
+            "open": Open(self.launchd, (self._place.home / "Applications",), self._table),
         }
 
     # --- inside ---
