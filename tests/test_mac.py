@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import plistlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fleetctl.sim.mac.mac import Mac
+from tests.conftest import ROOT
 from tests.fleet_fixtures import Project, simulated_project, snapshot
 from tests.sim.remote import answering, eventually
 
@@ -50,27 +52,86 @@ def test_an_agent_without_anybody_at_the_screen_runs_in_the_background(project: 
     assert answering(mac)
 
 
-def test_an_agent_is_back_after_reboot_and_login(project: Project) -> None:
-    mac = project.add_mac("mini", ollama="agent")
-    project.fleetctl("apply", *QUICK).exits(0)
-    mac.reboot()
-    mac.log_in()
+FILES = {
+    "agent": AGENT,
+    "app": ".config/fleetctl/ollama-app.sh",
+    "brew": ".homebrew/services/ollama.env",
+}
+
+
+def server(mac: Mac) -> list[int]:
+    """The pids of whatever serves there."""
+    commands = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in mac.processes()}
+    return [pid for pid, command in commands.items() if command.endswith(b"\0serve\0")]
+
+
+@pytest.mark.parametrize("mode", FILES)
+def test_every_mode_from_the_first_apply_to_the_last(project: Project, mode: str) -> None:
+    mac = project.add_mac("mini", ollama=mode)
     eventually(lambda: answering(mac))
-    project.fleetctl("check").exits(0)
-
-
-def test_settings_that_kill_ollama_are_taken_back_on_a_mac_too(project: Project) -> None:
-    mac = project.add_mac("mini", ollama="agent")
+    file = mac.home / FILES[mode]
     project.fleetctl("apply", *QUICK).exits(0)
-    before = (mac.home / AGENT).read_bytes()
+    before, pids = file.read_text(), server(mac)
+    assert "1 as desired" in project.fleetctl("apply", *QUICK).exits(0).out
+    assert server(mac) == pids
+
+    file.write_text(before.replace("-1", "1m0s"))  # somebody's hand
+    assert "OLLAMA_KEEP_ALIVE" in project.fleetctl("check").exits(3).out
+    project.fleetctl("apply", *QUICK).exits(0)
+    assert file.read_text() == before
+
     project.set("mini", models_dir="/Volumes/Models")
     outcome = project.fleetctl("apply", *QUICK).exits(5)
     assert "mini: rolled back: Ollama" in outcome.out
     assert "permission denied" in outcome.out
-    assert (mac.home / AGENT).read_bytes() == before
-    eventually(lambda: answering(mac))
+    assert file.read_text() == before
     project.set("mini", models_dir=None)
+    eventually(lambda: answering(mac))
     project.fleetctl("check").exits(0)
+
+    mac.reboot()
+    mac.log_in()
+    eventually(lambda: project.fleetctl("check").code == 0, 30)
+
+
+def test_a_switch_of_the_app_that_wins_is_named_before_anything_is_written(
+    project: Project,
+) -> None:
+    mac = project.add_mac("mini", ollama="app", app_settings={"expose": 1})
+    eventually(lambda: answering(mac))
+    out = project.fleetctl("apply", *QUICK).exits(5).out
+    assert "the switch 'Expose Ollama to the network' in the settings of Ollama.app sets" in out
+    assert not (mac.home / FILES["app"]).exists()
+
+
+def test_the_app_without_anybody_at_the_screen_is_explained(project: Project) -> None:
+    project.add_mac("mini", ollama="app", logged_in=False)
+    out = project.fleetctl("apply", *QUICK).exits(5).out
+    assert "Ollama.app runs only while its user is logged in at the screen" in out
+    assert "ollama.service: daemon" in out
+
+
+def test_a_homebrew_that_cannot_give_variables_is_explained(project: Project) -> None:
+    mac = project.add_mac("mini", ollama="brew", brew="5.1.0")
+    eventually(lambda: answering(mac))
+    out = project.fleetctl("apply", *QUICK).exits(5).out
+    assert "Homebrew 5.1.0 cannot give variables to a service" in out
+
+
+def test_a_variable_that_does_not_reach_the_app_is_no_success(project: Project) -> None:
+    """As if `launchctl setenv` had been said in the SSH session: written, and never reached."""
+    mac = project.add_mac("mini", ollama="app")
+    eventually(lambda: answering(mac))
+    templates = project.fleetctl.folder / "templates" / "launchd"
+    templates.mkdir(parents=True)
+    text = (ROOT / "templates/launchd/app-env.sh").read_text()
+    (templates / "app-env.sh").write_text(text.replace("launchctl setenv", "true"))
+    outcome = project.fleetctl("apply", *QUICK).exits(5)
+    assert (
+        "mini: rolled back: restart Ollama, because it runs with OLLAMA_KEEP_ALIVE" in outcome.out
+    )
+    assert not (mac.home / FILES["app"]).exists()
+    eventually(lambda: answering(mac))
 
 
 def test_an_agent_that_never_was_is_not_left_behind(project: Project) -> None:
