@@ -83,20 +83,22 @@ def roll_back(managed: Managed, kind: str) -> Outcome:
 def test_forty_runs_on_bad_settings_forty_restored(kinds: str, manage: Manage) -> None:
     """Twenty in each scope, five of each kind, on two nodes at a time."""
     nodes = [fragile(manage, kinds) for _ in range(2)]
+    todo = [kind for kind in BAD for _ in range(ROUNDS // len(SCOPES))]
+    runs = len(todo)
 
     def work(managed: Managed) -> Counter[str]:
         restored = Counter[str]()
-        for kind in todo:
+        while todo:
+            kind = todo.pop()
             roll_back(managed, kind)
             restored[kind] += 1
         managed.project("check").exits(0)
         return restored
 
-    todo = [kind for kind in BAD for _ in range(ROUNDS // 4)]
     with ThreadPoolExecutor() as pool:
         restored = sum(pool.map(work, nodes), Counter[str]())
-    print(f"{kinds}: {2 * len(todo)} runs, {restored.total()} restored: {dict(restored)}")
-    assert restored.total() == 2 * len(todo) == ROUNDS // 4 * 8
+    print(f"{kinds}: {runs} runs, {restored.total()} restored: {dict(restored)}")
+    assert restored.total() == runs == 20
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,7 @@ def test_fault_39_40_41_and_44_settings_that_do_no_good_are_taken_back(
 def test_fault_42_who_has_the_port_is_named(manage: Manage) -> None:
     managed = fragile(manage, "installer")
     outcome = roll_back(managed, "cannot start")
-    assert re.search(r'users:\(\("perl",pid=\d+', outcome.out)
+    assert re.search(r'users:\(\("rival",pid=\d+', outcome.out)
 
 
 def test_a_node_that_fails_harms_no_other(manage: Manage, project: LabProject) -> None:
