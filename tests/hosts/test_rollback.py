@@ -21,16 +21,18 @@ RIVAL_PORT = 11500
 WRAPPER = """\
 #!/bin/sh
 case ${GPU_DEVICE_ORDINAL-} in
-  (never-answers) exec sleep 1000;;
+  (never-answers) exec rival 11434 silent;;
   (crashes) "$0.real" "$@" & sleep 1.5; echo "the lab lets it crash"; kill -9 $!; exit 1;;
 esac
 exec "$0.real" "$@"
 """
-RIVAL = f"""\
+# Listens on a port and ends each connection, or says nothing at all.
+RIVAL = """\
 #!/usr/bin/perl
 use IO::Socket::INET;
-$s = IO::Socket::INET->new(LocalAddr => "0.0.0.0", LocalPort => {RIVAL_PORT}, Listen => 5) or die;
-while ($c = $s->accept) {{ close $c }}
+$s = IO::Socket::INET->new(LocalAddr => "0.0.0.0", LocalPort => $ARGV[0], Listen => 5) or die;
+sleep 1000 if $ARGV[1];
+while ($c = $s->accept) { close $c }
 """
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -53,7 +55,9 @@ def fragile(manage: Manage, kinds: str, project: LabProject | None = None) -> Ma
     managed.run(f"mv {binary} {binary}.real")
     managed.node.write(binary, WRAPPER)
     managed.node.write("/usr/local/bin/rival", RIVAL)
-    managed.run(f"chmod 755 {binary} /usr/local/bin/rival; systemd-run -q -u rival rival")
+    managed.run(
+        f"chmod 755 {binary} /usr/local/bin/rival; systemd-run -q -u rival rival {RIVAL_PORT}"
+    )
     managed.set(keep_alive="10m")
     managed.apply().exits(0)
     return managed
