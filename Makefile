@@ -22,10 +22,8 @@ $(READY): requirements-dev.txt pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: $(READY)  ## the commands that work today, on an inventory of their own
-	@rm -rf .cache/demo && mkdir -p .cache/demo
-	@cd .cache/demo && PATH="$(CURDIR)/$(BIN):$$PATH" && for run in "init" "validate" "inventory --limit mini-64" \
-	  "inventory --graph"; do printf '\n$$ fleetctl %s\n' "$$run"; fleetctl $$run || exit; done
+demo: $(READY)  ## the real commands on a small simulated fleet, on this machine
+	@$(BIN)/fleetctl demo --folder .cache/demo
 
 test: $(READY)  ## all tests that need no root
 	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/hosts tests
@@ -34,7 +32,7 @@ lint: $(READY)  ## ruff, mypy, shellcheck
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/shellcheck .ci/run
+	$(BIN)/shellcheck .ci/run src/fleetctl/shell/*.sh src/fleetctl/backends/*.sh
 
 # Real hosts need Linux and root. What is made once is kept outside the checkout.
 LAB_READY := .venv/ready-lab

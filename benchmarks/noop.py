@@ -2,8 +2,9 @@
 
 N real sshd on loopback, all tools in turn, round after round; the ratios are what counts. Raw ssh
 sends the very script that fleetctl sends, to 50 hosts at a time, and reads nothing of the answer.
+The last line says how the time grows with the number of hosts.
 
-    python benchmarks/noop.py 1 10 100 --peers 10
+    python benchmarks/noop.py 1 10 100 500 --peers 10
 """
 
 from __future__ import annotations
@@ -63,12 +64,14 @@ class Row:
 
 def measured(row: Row, command: list[str], folder: Path, stdin: str = "") -> None:
     """Wall time, and the CPU time and largest memory of the tool's own processes."""
+    # What this shell sets for Python would not be set where the tools are used.
+    usual = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     environment = {"HOME": str(folder), "ANSIBLE_CONFIG": str(folder / "ansible.cfg")}
     (folder / "stdin").write_text(stdin)
     with (folder / "stdin").open() as given, (folder / "said").open("w+") as said:
         started = time.perf_counter()
         process = subprocess.Popen(
-            command, cwd=folder, env={**os.environ, **environment},
+            command, cwd=folder, env={**usual, **environment},
             stdin=given, stdout=said, stderr=subprocess.STDOUT,
         )  # fmt: skip
         _, status, usage = os.wait4(process.pid, 0)
@@ -156,7 +159,7 @@ def peer_commands(made: Rig) -> dict[str, tuple[list[str], str]]:
     }
 
 
-def compare(count: int, rounds: int, with_peers: bool) -> None:
+def compare(count: int, rounds: int, with_peers: bool) -> dict[str, Row]:
     with tempfile.TemporaryDirectory() as folder, rig(count, Path(folder)) as made:
         converge(made)
         todo = commands(made, with_peers)
@@ -174,16 +177,31 @@ def compare(count: int, rounds: int, with_peers: bool) -> None:
                 f"{row.name:18}{min(row.wall):8.2f}{statistics.median(row.wall):8.2f}{ratio:8.2f}"
                 f"{min(row.cpu):8.2f}{row.memory // 1024:6}"
             )
+        return rows
+
+
+def growth(few: int, many: int, rows: dict[int, dict[str, Row]]) -> str:
+    """Linear is as many times as long as there are times as many hosts."""
+    said = [
+        f"{name} {min(rows[many][name].wall) / min(rows[few][name].wall):.1f} x"
+        for name in ("raw ssh", "fleetctl check")
+    ]
+    return f"{few} to {many} hosts, {many / few:.0f} x as many: {', '.join(said)}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("counts", nargs="*", type=int, default=[1, 10, 100])
+    parser.add_argument("counts", nargs="*", type=int, default=[1, 10, 100, 500])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--peers", type=int, default=10, help="up to how many hosts, peers too")
     options = parser.parse_args()
-    for count in options.counts:
-        compare(count, options.rounds, with_peers=count <= options.peers)
+    rows = {
+        count: compare(count, options.rounds, with_peers=count <= options.peers)
+        for count in options.counts
+    }
+    *_, few, many = [0, *sorted(options.counts)]
+    if few:
+        print(f"\n{growth(few, many, rows)}")
 
 
 if __name__ == "__main__":

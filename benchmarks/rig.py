@@ -1,7 +1,8 @@
 """N machines to measure on: real sshd processes on loopback, each with a HOME of its own.
 
 Every machine is as desired: environment as wanted, service running, two models present. What its
-`systemctl` and `journalctl` answer is fixed, so that all tools are measured on the same work.
+`systemctl` and `journalctl` answer is fixed, so that all tools are measured on the same work. As
+root each machine also has processes of its own, or every one would have to look at all of them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -40,7 +40,7 @@ UnitFileState=enabled
 FragmentPath=$HOME/.config/systemd/user/ollama.service
 DropInPaths=$HOME/.config/systemd/user/ollama.service.d/zz-fleetctl.conf
 EnvironmentFiles=$HOME/.config/fleetctl/ollama.env (ignore_errors=yes)
-MainPID={pid}
+MainPID=$(cat {home}/pid)
 User=
 InvocationID=0
 NRestarts=0
@@ -71,18 +71,18 @@ class Rig:
 
 
 @contextmanager
-def rig(count: int, folder: Path) -> Iterator[Rig]:
+def rig(count: int, folder: Path, first_port: int = 20000) -> Iterator[Rig]:
     started: list[subprocess.Popen[bytes]] = []
     try:
-        yield _rig(count, folder, started)
+        yield _rig(count, folder, first_port, started)
     finally:
         for process in started:
-            process.send_signal(signal.SIGTERM)
+            process.kill()  # `unshare` takes no other signal, and its machine ends with it
         for process in started:
             process.wait()
 
 
-def _rig(count: int, folder: Path, started: list[subprocess.Popen[bytes]]) -> Rig:
+def _rig(count: int, folder: Path, first_port: int, started: list[subprocess.Popen[bytes]]) -> Rig:
     for name in ("key", "host"):
         make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(make, check=True)
@@ -90,9 +90,9 @@ def _rig(count: int, folder: Path, started: list[subprocess.Popen[bytes]]) -> Ri
         Path("/run/sshd").mkdir(exist_ok=True)  # where sshd of root separates privileges
     port = _ollama(started)
     variables = {"OLLAMA_HOST": f"127.0.0.1:{port}", **VARIABLES}
-    sleeper = subprocess.Popen(["sleep", "100000"], env=variables)
-    started.append(sleeper)
-    machines = [_machine(at, folder, variables, sleeper.pid, started) for at in range(count)]
+    machines = [
+        _machine(f"node-{at}", first_port + at, folder, variables, started) for at in range(count)
+    ]
     public = " ".join((folder / "host.pub").read_text().split()[:2])
     made = Rig(folder, machines, folder / "key", port, os.environ.get("USER", "root"))
     made.known_hosts.parent.mkdir()
@@ -142,20 +142,19 @@ def _ollama(started: list[subprocess.Popen[bytes]]) -> int:
 
 
 def _machine(
-    at: int,
+    name: str,
+    port: int,
     folder: Path,
     variables: dict[str, str],
-    pid: int,
     started: list[subprocess.Popen[bytes]],
 ) -> Machine:
-    name, port = f"node-{at}", 20000 + at
     home = folder / name
     tools = home / "bin"
     tools.mkdir(parents=True)
     shown = " ".join(f"{key}:{value}" for key, value in sorted(variables.items()))
     line = f'msg="server config" env="map[{shown}]"'
     for tool, text in {
-        "systemctl": _SYSTEMCTL.format(pid=pid),
+        "systemctl": _SYSTEMCTL.format(home=home),
         "journalctl": f"#!/bin/sh\necho '{line}'\n",
     }.items():
         (tools / tool).write_text(text)
@@ -167,8 +166,15 @@ def _machine(
         f"SetEnv HOME={home} PATH={tools}:/usr/bin:/bin XDG_RUNTIME_DIR={home}\n"
     )
     sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin") or "sshd"
+    values = " ".join(f"{key}={value}" for key, value in variables.items())
+    start = (
+        f"env -i {values} sleep 100000 & echo $! >{home}/pid; exec {sshd} -D -e -f {home}/config"
+    )
+    alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     with (folder / "sshd.log").open("ab") as log:
-        process = subprocess.Popen([sshd, "-D", "-e", "-f", str(home / "config")], stderr=log)
+        process = subprocess.Popen(
+            [*(alone if os.geteuid() == 0 else []), "sh", "-c", start], stderr=log
+        )
     started.append(process)
     return Machine(name, port, home, process)
 

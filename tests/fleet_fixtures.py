@@ -12,6 +12,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from fleetctl.sim.fleet import Fleet
+from fleetctl.sim.mac.mac import Mac
 from fleetctl.sim.machine import Machine
 from tests.conftest import FleetctlIn
 
@@ -26,7 +27,15 @@ class Project:
     rest: dict[str, Any] = field(default_factory=dict)
 
     def add(self, name: str, *, trusted: bool = True, **options: Any) -> Machine:
-        machine = self.fleet.linux(name, **options)
+        return self._listed(self.fleet.linux(name, **options), trusted)
+
+    def add_mac(self, name: str, **options: Any) -> Mac:
+        machine = self.fleet.mac(name, **options)
+        self._listed(machine, trusted=True)
+        return machine
+
+    def _listed(self, machine: Machine, trusted: bool) -> Machine:
+        name = machine.name
         self.nodes[name] = {
             "ssh": {
                 "host": machine.host,

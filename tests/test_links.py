@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -187,6 +188,67 @@ def test_ssh_config_is_honoured_with_its_includes(box: Machine, home: Path) -> N
     link = dial(box, Ssh("mybox"), home)
     assert says(link, "id -un") == "ada\n"
     link.close()
+
+
+RELAY = """
+import os, socket, sys, threading
+server = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+def up():
+    while data := os.read(0, 65536):
+        server.sendall(data)
+threading.Thread(target=up, daemon=True).start()
+while data := server.recv(65536):
+    os.write(1, data)
+"""
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "Host behind\n  ProxyCommand {python} {folder}/relay.py {port}\n  HostKeyAlias {name}\n",
+        'Match exec "test %h = behind"\n  HostName 127.0.0.1\n  Port {port}\n',
+        "Host behind\n  HostName localhost\n  Port {port}\n  HostKeyAlias {name}\n",
+    ],
+    ids=["ProxyCommand", "Match exec", "HostKeyAlias"],
+)
+def test_what_ssh_config_says_about_the_way_counts(
+    config: str, project: Project, box: Machine
+) -> None:
+    folder, name = project.fleetctl.folder, box.known_hosts_line.split()[0]
+    (folder / "relay.py").write_text(RELAY)
+    (folder / ".ssh").mkdir(exist_ok=True)
+    (folder / ".ssh" / "config").write_text(
+        config.format(python=sys.executable, folder=folder, port=box.port, name=name)
+    )
+    ssh = {"host": "behind", "user": box.user, "identity_file": str(box.identity_file)}
+    project.nodes["behind"] = {"ssh": ssh, "endpoint": box.endpoint}
+    project.trust(box)
+    project.write()
+    outcome = project.fleetctl("check", "--limit", "behind")
+    del project.nodes["behind"]
+    project.write()
+    (folder / ".fleetctl" / "known_hosts").unlink()
+    outcome.exits(3)
+
+
+def test_an_ssh_config_that_cannot_be_read_is_the_users_to_mend(box: Machine, home: Path) -> None:
+    (home / ".ssh" / "config").write_text("Port\n")
+    error = failure(box, to(box), home)
+    assert (error.message, error.exit_code) == ("~/.ssh/config: Unparsable line Port", Exit.USAGE)
+
+
+def test_known_hosts_is_understood_as_ssh_writes_it(box: Machine, home: Path) -> None:
+    """Several names on a line, a remark behind it, hashed names, and lines that are not for us."""
+    name, kind, key = box.known_hosts_line.split()[:3]
+    known = home / "known_hosts"
+    right = f"other,{name} {kind} {key} a remark\n"
+    known.write_text(f"# mine\n@revoked * {kind} AAAA\n\nnonsense\n|1|x|y {kind} AAAA\n{right}")
+    Dialler(HostKeys(known), 5).dial("box", to(box)).close()
+    known.write_text(right)
+    subprocess.run(["ssh-keygen", "-q", "-H", "-f", str(known)], check=True, capture_output=True)
+    assert name not in known.read_text()
+    Dialler(HostKeys(known), 5).dial("box", to(box)).close()
+    assert not HostKeys(known).known("another")
 
 
 def test_a_broken_jump_is_one_message(box: Machine, home: Path) -> None:

@@ -21,7 +21,7 @@ ROOMS = [
 LINE = ROOMS.index("way_back")
 
 HANDS = {
-    "asyncio", "fabric", "ftplib", "http", "httpx", "invoke", "multiprocessing", "paramiko", "pty",
+    "asyncio", "ftplib", "http", "httpx", "invoke", "multiprocessing", "paramiko", "pty",
     "requests", "shutil", "smtplib", "socket", "socketserver", "ssl", "subprocess", "tempfile",
     "telnetlib", "urllib.request", "urllib3", "webbrowser",
 }  # fmt: skip

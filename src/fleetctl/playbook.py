@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
-from jinja2.sandbox import SandboxedEnvironment
 from pydantic import ValidationError
 
 from fleetctl import packaged
@@ -22,21 +20,21 @@ from fleetctl.steps.file import FileStep
 from fleetctl.steps.ollama_env import OllamaEnv
 from fleetctl.steps.ollama_models import OllamaModels
 from fleetctl.steps.ollama_service import OllamaService
+from fleetctl.steps.power import Power
 from fleetctl.steps.preflight import PreflightStep
 from fleetctl.steps.wait_http import WaitHttp
 
-KINDS = {
-    kind.kind: kind
-    for kind in (
-        PreflightStep,
-        OllamaEnv,
-        OllamaService,
-        WaitHttp,
-        OllamaModels,
-        FileStep,
-        CommandStep,
-    )
-}
+_STEPS = (
+    PreflightStep,
+    Power,
+    OllamaEnv,
+    OllamaService,
+    WaitHttp,
+    OllamaModels,
+    FileStep,
+    CommandStep,
+)
+KINDS = {step.kind: step for step in _STEPS}
 _SYSTEMS = {"linux": "Linux", "macos": "Darwin"}
 
 
@@ -57,6 +55,9 @@ class Entry:
             return False
         if self.when is None:
             return True
+        import jinja2
+        from jinja2.sandbox import SandboxedEnvironment
+
         values = {"node": subject.node, "fleet": subject.fleet, "facts": subject.facts}
         environment = SandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=True)
         try:

@@ -2,37 +2,33 @@
 
 Each interpolation is one whole value, and the type of the file says how it is written. What was
 rendered is parsed back, and every value that went in must be found in it unaltered.
+
+jinja2 is loaded when the first template is, which is while the nodes are still being waited for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-import jinja2
-from jinja2.sandbox import SandboxedEnvironment
+from typing import TYPE_CHECKING, Any
 
 from fleetctl import packaged
-from fleetctl.codecs import (
-    front_matter,
-    plist,
-    sh,
-    systemd_env_file,
-    systemd_unit,
-    yaml_flow,
-)
 from fleetctl.errors import Exit, FleetError
 
-_CODECS: Mapping[str, ModuleType] = {
-    ".conf": systemd_unit,
-    ".env": systemd_env_file,
-    ".md": front_matter,
-    ".plist": plist,
-    ".service": systemd_unit,
-    ".sh": sh,
-    ".yaml": yaml_flow,
+if TYPE_CHECKING:
+    import jinja2
+
+_CODECS = {
+    ".brew": "homebrew_env",
+    ".conf": "systemd_unit",
+    ".env": "systemd_env_file",
+    ".md": "front_matter",
+    ".plist": "plist",
+    ".service": "systemd_unit",
+    ".sh": "sh",
+    ".yaml": "yaml_flow",
 }
 
 
@@ -49,11 +45,32 @@ class Templates:
     """The project's own templates first, then those that come with fleetctl."""
 
     def __init__(self, project: Path) -> None:
-        folders = [project / "templates", packaged.folder("templates")]
-        loader = jinja2.FileSystemLoader([str(folder) for folder in folders])
-        self._environments = {
-            suffix: SandboxedEnvironment(
-                loader=loader,
+        self._folders = [str(project / "templates"), str(packaged.folder("templates"))]
+        self._environments: dict[str, jinja2.Environment] = {}
+
+    def render(self, name: str, values: Mapping[str, object]) -> str:
+        import jinja2
+
+        suffix = Path(name).suffix
+        if suffix not in _CODECS:
+            raise _broken(name, f"fleetctl cannot write {suffix or 'such'} files")
+        codec = import_module(f"fleetctl.codecs.{_CODECS[suffix]}")
+        written: list[object] = []
+        try:
+            template = self._environment(suffix, codec).get_template(name)
+            text = template.render(values, _written=written)
+        except jinja2.TemplateError as error:
+            raise _broken(name, str(error)) from None
+        _found(name, codec.decode(text) if written else (), written)
+        return text
+
+    def _environment(self, suffix: str, codec: ModuleType) -> jinja2.Environment:
+        import jinja2
+        from jinja2.sandbox import SandboxedEnvironment
+
+        if suffix not in self._environments:
+            self._environments[suffix] = SandboxedEnvironment(
+                loader=jinja2.FileSystemLoader(self._folders),
                 finalize=_writing_with(codec),
                 undefined=jinja2.StrictUndefined,
                 trim_blocks=True,
@@ -61,25 +78,12 @@ class Templates:
                 keep_trailing_newline=True,
                 autoescape=False,
             )
-            for suffix, codec in _CODECS.items()
-        }
-
-    def render(self, name: str, values: Mapping[str, object]) -> str:
-        suffix = Path(name).suffix
-        if suffix not in _CODECS:
-            raise _broken(name, f"fleetctl cannot write {suffix or 'such'} files")
-        written: list[object] = []
-        try:
-            template = self._environments[suffix].get_template(name)
-            text = template.render(values, _written=written)
-        except jinja2.TemplateError as error:
-            raise _broken(name, str(error)) from None
-        _found(name, _CODECS[suffix].decode(text) if written else (), written)
-        return text
+        return self._environments[suffix]
 
 
 def _writing_with(codec: ModuleType) -> Callable[[jinja2.runtime.Context, object], str]:
     """Encodes each value, and notes it for the parsing back."""
+    import jinja2
 
     @jinja2.pass_context
     def finalize(context: jinja2.runtime.Context, value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import getpass
+import importlib
 import logging
 import platform
 import threading
@@ -34,6 +35,8 @@ from fleetctl.shell import Part, script
 from fleetctl.shell.transaction import Patience
 
 _LOG = logging.getLogger(__name__)
+_WAITING = 256
+"""So many nodes may be waited for at once; the dialler sees to it that fewer are worked on."""
 _TENTH = Share(10, percent=True)
 _PATIENCE = Patience()
 
@@ -113,7 +116,7 @@ def run(
 
 def _observer(request: Request, task: Task) -> Observer:
     return Observer(
-        dialler=Dialler(host_keys_of(request.fleet, request.ask), request.timeout),
+        dialler=Dialler(host_keys_of(request.fleet, request.ask), request.timeout, request.forks),
         parts=task.parts,
         planner=task.planner,
         limits=Limits(request.timeout),
@@ -145,9 +148,11 @@ def _look_at_all(request: Request, observer: Observer, tell: Listener) -> tuple[
             what = f"this is a bug in fleetctl: {type(error).__name__}: {error}"
             return Lost(node.name, what, "report it, with the log of this run", Exit.BUG)
 
+    # What is needed first when a node has answered is loaded while all are waited for.
+    threading.Thread(target=importlib.import_module, args=("jinja2.sandbox",), daemon=True).start()
     results: dict[str, Result] = {}
     managed = [node for node in request.nodes if node.ssh]
-    for node, result in in_parallel(look_at, managed, request.forks):
+    for node, result in in_parallel(look_at, managed, max(request.forks, _WAITING)):
         results[node.name] = result
         tell(Looked(result))
     return tuple(results[node.name] for node in managed)
@@ -187,7 +192,7 @@ def _change(
         return carry_out(request.fleet.nodes[plan.node], plan, means)
 
     with patient(stop, tell) as heard:
-        for outcome in roll_out(able, change, budget, request.forks):
+        for outcome in roll_out(able, change, budget, max(request.forks, _WAITING)):
             outcomes[outcome.node] = outcome
             tell(Ended(outcome))
     return replace(report, outcomes=outcomes, stopped=tuple(heard))

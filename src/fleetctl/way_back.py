@@ -103,20 +103,28 @@ def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
     service = backends.service_of(node, facts)
     known = backends.files(service) if isinstance(service, Service) else ()
     defining = {file.path.replace("~", facts.host.home, 1) for file in known if file.defines}
-    changed = False
+    changed, unmade = False, False
     for scope, kept in facts.kept.items():
         for path, (now, then) in kept.files.items():
             before, after = now.content, then.content
             if isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
                 continue
             changed = True
+            unmade |= after is None and isinstance(service, Service) and _is(service, path, facts)
             mode = then.permissions if then.mode else 0o644
             as_root = scope == "system"
             yield WriteFile(path, before, after, mode, as_root=as_root, defines=path in defining)
         if kept.disabled:
             yield Supervise("disable", scope)
-    if changed and isinstance(service, Service) and service.active:
+    if changed and isinstance(service, Service) and service.active and unmade:
+        yield Supervise("halt", service.scope)
+    elif changed and isinstance(service, Service) and service.active:
         yield Restart(service.scope, ("its files go back to what they were",))
+
+
+def _is(service: Service, path: str, facts: Facts) -> bool:
+    """Whether a file is what makes the service one."""
+    return service.creatable and service.definition.replace("~", facts.host.home, 1) == path
 
 
 def _unreadable(facts: Facts) -> Iterator[Finding]:

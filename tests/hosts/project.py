@@ -31,6 +31,17 @@ class LabProject:
         state.mkdir(exist_ok=True)
         shutil.copy(self.lab.known_hosts, state / "known_hosts")
 
+    def lead_through(self, node: Node, port: int) -> None:
+        """The way to a node that was added leads through a port of this machine."""
+        self.add(node)
+        self.nodes[node.name]["ssh"] |= {"host": "127.0.0.1", "port": port}
+        self.know(f"[127.0.0.1]:{port} {node.host_key}\n")
+
+    def know(self, lines: str) -> None:
+        """From now on these are the host keys that are known."""
+        (self.folder / ".fleetctl").mkdir(exist_ok=True)
+        (self.folder / ".fleetctl" / "known_hosts").write_text(lines)
+
     def __call__(self, *arguments: str, env: Mapping[str, str] | None = None) -> Outcome:
         return self.fleetctl(*arguments, env=env)
 
@@ -48,9 +59,10 @@ class LabProject:
     def disturbed(self, disturbance: Disturbance, *arguments: str) -> Outcome:
         return finished(self.start(*disturbance.arguments, *arguments))
 
-    def changes(self, node: Node) -> list[str]:
+    def changes(self, node: Node, *arguments: str) -> list[str]:
         """The titles and details of what a check would change on a node."""
-        found = self("check", "--json", "--limit", node.name).json["nodes"][node.name]["changes"]
+        outcome = self("check", "--json", "--limit", node.name, *arguments)
+        found = outcome.json["nodes"][node.name]["changes"]
         return [line for change in found for line in change.get("details") or [change["title"]]]
 
     def put_what_the_plan_says(self, node: Node) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from tests.hosts.project import LabProject
 from tests.lab.fixture_types import Boot, Observe, Shared
 from tests.lab.lab import Lab
 from tests.lab.node import Node
-from tests.lab.proxy import Toxics, proxy_to
 
 pytestmark = [pytest.mark.host, pytest.mark.ollama]
 
@@ -49,10 +47,6 @@ def restart(lab: Lab, node: Node) -> None:
         "installer+zsh",
         "installer+fish",
         "installer+csh",
-        "installer+noisy",
-        "installer+zsh+noisy",
-        "installer+fish+noisy",
-        "installer+csh+noisy",
         "packaged",
         "installer+ipv6-only",
     ],
@@ -84,8 +78,7 @@ def test_the_password_of_sudo_opens_what_is_for_root_only(
     project.add(node)
     secret = project.folder / "password"
     secret.write_text("lab-password\n")
-    outcome = project("check", "--sudo-password-file", str(secret)).exits(3)
-    assert "OLLAMA_KEEP_ALIVE 5m0s → for ever" in outcome.out
+    assert project.changes(node, "--sudo-password-file", str(secret)) == AS_INSTALLED
     secret.write_text("wrong\n")
     outcome = project("check", "--sudo-password-file", str(secret)).exits(5)
     assert "sudo did not let us in" in outcome.out
@@ -207,31 +200,6 @@ def test_check_leaves_no_trace(
     assert observe(node).check_output(look) == before
 
 
-def test_a_key_that_is_not_known_or_has_changed_gets_no_command(
-    shared: Shared, project: LabProject, lab: Lab, tmp_path: Path
-) -> None:
-    node = shared("installer")
-    project.add(node)
-    known = project.folder / ".fleetctl" / "known_hosts"
-    known.unlink()
-    outcome = project("check").exits(8)
-    assert "its host key is not known: SHA256:" in outcome.out
-    subprocess.run(
-        ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "k"], check=True
-    )
-    kind, key, *_ = (tmp_path / "k.pub").read_text().split()
-    known.write_text(f"{node.address} {kind} {key}\n")
-    assert "HAS CHANGED" in project("check").exits(8).out
-    log = lab.ssh(node, "journalctl -u ssh -n 3 -o cat", root=True)
-    assert "Accepted publickey for ada" not in log.splitlines()[-1]
-
-
-def test_weak_algorithms_are_refused(shared: Shared, project: LabProject) -> None:
-    node = shared("bare+weak-ssh")
-    project.add(node)
-    assert "offers only outdated algorithms" in project("check").exits(8).out
-
-
 def test_a_jump_host_is_passed_and_must_be_known_too(boot: Boot, project: LabProject) -> None:
     jump = boot("jump")
     node = boot("installer+behind-jump", jump=jump)
@@ -251,25 +219,3 @@ def test_a_jump_host_is_passed_and_must_be_known_too(boot: Boot, project: LabPro
     trusted = project("trust", node.name, "--fingerprint", fingerprint[0]).exits(0)
     assert f"trusted: {jump.address} SHA256:" in trusted.out
     project("check").exits(3)
-
-
-def test_a_shell_that_exits_by_itself_is_told(shared: Shared, project: LabProject) -> None:
-    node = shared("installer+rc-exits")
-    project.add(node)
-    assert "its shell did not run the script" in project("check").exits(4).out
-
-
-@pytest.mark.parametrize(
-    "toxics", [Toxics(delay=0.15), Toxics(slice=1)], ids=["slow", "one byte at a time"]
-)
-def test_a_bad_network_changes_nothing_but_the_time(
-    toxics: Toxics, shared: Shared, project: LabProject
-) -> None:
-    node = shared("installer")
-    project.add(node)
-    with proxy_to(node.address, 22, toxics) as proxy:
-        project.nodes[node.name]["ssh"] |= {"host": "127.0.0.1", "port": proxy.port}
-        kind_and_key = node.host_key
-        known = project.folder / ".fleetctl" / "known_hosts"
-        known.write_text(f"[127.0.0.1]:{proxy.port} {kind_and_key}\n")
-        assert project.changes(node) == AS_INSTALLED

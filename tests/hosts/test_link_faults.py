@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import threading
@@ -14,11 +15,12 @@ import pytest
 
 from tests.hosts.project import LabProject
 from tests.hosts.test_check import AS_INSTALLED
+from tests.lab.base import USER
 from tests.lab.command import run
 from tests.lab.fixture_types import Boot, Shared
 from tests.lab.lab import Lab
 from tests.lab.node import Node
-from tests.lab.proxy import Toxics, proxy_to
+from tests.lab.proxy import Toxics, Way, proxy_to
 
 pytestmark = [pytest.mark.host, pytest.mark.ollama]
 
@@ -31,13 +33,6 @@ def project(lab: Lab, tmp_path: Path) -> LabProject:
 def configure_sshd(lab: Lab, node: Node, text: str) -> None:
     node.write("/etc/ssh/sshd_config.d/test.conf", text)
     lab.ssh(node, "systemctl restart ssh", root=True)
-
-
-def through_proxy(project: LabProject, node: Node, port: int) -> None:
-    project.add(node)
-    project.nodes[node.name]["ssh"] |= {"host": "127.0.0.1", "port": port}
-    known = project.folder / ".fleetctl" / "known_hosts"
-    known.write_text(f"[127.0.0.1]:{port} {node.host_key}\n")
 
 
 def test_fault_2_nobody_answers(project: LabProject, shared: Shared) -> None:
@@ -111,7 +106,7 @@ def test_fault_8_only_the_named_key_is_offered(
 def test_fault_14_a_peer_that_vanishes_is_noticed(shared: Shared, project: LabProject) -> None:
     node = shared("installer")
     with proxy_to(node.address, 22, Toxics(stall_after=6000)) as proxy:
-        through_proxy(project, node, proxy.port)
+        project.lead_through(node, proxy.port)
         started = time.monotonic()
         project("check", "--timeout", "3").exits(4)
         assert time.monotonic() - started < 15
@@ -121,14 +116,74 @@ def test_fault_12_a_cut_connection_is_a_result(shared: Shared, project: LabProje
     node = shared("installer")
     for at in (100, 2000, 3500, 6000, 9000):
         with proxy_to(node.address, 22, Toxics(cut_after=at)) as proxy:
-            through_proxy(project, node, proxy.port)
+            project.lead_through(node, proxy.port)
             assert project("check", "--timeout", "3").code in (4, 5), at
+
+
+def test_fault_11_outdated_algorithms_are_named_and_refused(
+    shared: Shared, project: LabProject
+) -> None:
+    project.add(shared("bare+weak-ssh"))
+    out = project("check").exits(8).out
+    assert "offers only outdated algorithms: no acceptable kex algorithm among " in out
+    assert "diffie-hellman-group14-sha1" in out
+
+
+def test_fault_15_a_long_way_takes_few_round_trips(shared: Shared, project: LabProject) -> None:
+    node = shared("installer")
+    with proxy_to(node.address, 22, Toxics(delay=0.15)) as proxy:  # each way
+        project.lead_through(node, proxy.port)
+        assert project.changes(node) == AS_INSTALLED
+        assert proxy.turns.count(Way.UP) <= 12
+
+
+@pytest.mark.parametrize("loss", [0.05, 0.2])
+def test_fault_16_lost_packets_only_take_time(
+    loss: float, shared: Shared, project: LabProject
+) -> None:
+    node = shared("installer")
+    with proxy_to(node.address, 22, Toxics(slice=1400, loss=loss)) as proxy:
+        project.lead_through(node, proxy.port)
+        outcome = project("check", "--json", "--timeout", "10")
+    assert outcome.code == 3 or (loss > 0.05 and outcome.code == 4), outcome.err
+    assert outcome.json["nodes"][node.name]["state"] in ("differs", "unreachable")
+
+
+def test_fault_18_one_byte_at_a_time(shared: Shared, project: LabProject) -> None:
+    node = shared("installer")
+    with proxy_to(node.address, 22, Toxics(slice=1)) as proxy:
+        project.lead_through(node, proxy.port)
+        assert project.changes(node) == AS_INSTALLED
+
+
+@pytest.mark.parametrize("port", [22, 2222])
+def test_fault_20_a_link_local_address_has_its_zone_and_its_brackets(
+    port: int, boot: Boot, lab: Lab, project: LabProject
+) -> None:
+    """What `trust` remembers must be what OpenSSH finds there, too."""
+    node = boot("installer")
+    host = lab.network.link_local(node.host)
+    configure_sshd(lab, node, "Port 22\nPort 2222\n")
+    project.add(node)
+    project.nodes[node.name]["ssh"] |= {"host": host, "port": port}
+    del project.nodes[node.name]["endpoint"]
+    shown = project("inventory", "--json").exits(0).json["nodes"][node.name]["endpoint"]
+    assert shown["value"] == f"http://[{host}]:11434"
+    project.know("")
+    fingerprint = re.search(r"SHA256:\S+", project("check").exits(8).out)
+    assert fingerprint
+    project("trust", node.name, "--fingerprint", fingerprint[0]).exits(0)
+    assert project.changes(node) == AS_INSTALLED
+    known = project.folder / ".fleetctl" / "known_hosts"
+    strict = (f"-oUserKnownHostsFile={known}", "-oGlobalKnownHostsFile=none", "-oBatchMode=yes")
+    key = ("-i", lab.identity_file, "-F", "/dev/null", "-p", str(port))
+    assert run("ssh", *strict, *key, f"{USER}@{host}", "echo in") == "in\n"
 
 
 def test_fault_17_a_slow_line_is_only_slow(shared: Shared, project: LabProject) -> None:
     node = shared("installer")
     with proxy_to(node.address, 22, Toxics(slice=800, delay=0.1)) as proxy:  # 64 kbit/s
-        through_proxy(project, node, proxy.port)
+        project.lead_through(node, proxy.port)
         assert project.changes(node) == AS_INSTALLED
 
 
@@ -170,3 +225,29 @@ def test_fault_23_an_account_without_a_shell_is_named(
     lab.ssh(node, f"{prepare}; (sleep 0.3; systemctl restart ssh) >/dev/null 2>&1 &", root=True)
     time.sleep(1)
     assert f"it said: {says}" in project("check").exits(4).out
+
+
+QUIET_IN_THE_END = [
+    *(f"installer{shell}+noisy" for shell in ("", "+zsh", "+fish", "+csh")),
+    *(f"installer{shell}+rc-strict" for shell in ("", "+zsh", "+fish", "+csh")),
+    "installer+banner",
+]
+
+
+@pytest.mark.parametrize("kinds", QUIET_IN_THE_END)
+def test_fault_70_what_a_shell_does_before_ours_changes_nothing(
+    kinds: str, shared: Shared, project: LabProject
+) -> None:
+    node = shared(kinds)
+    project.add(node)
+    assert project.changes(node) == AS_INSTALLED
+    outcome = project("check").exits(3)
+    assert "\x1b" not in outcome.out + outcome.err
+
+
+def test_fault_70_a_shell_that_exits_by_itself_is_told(shared: Shared, project: LabProject) -> None:
+    node = shared("installer+rc-exits")
+    project.add(node)
+    outcome = project("check").exits(4)
+    assert "its shell did not run the script" in outcome.out
+    assert "\x1b" not in outcome.out + outcome.err

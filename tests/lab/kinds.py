@@ -92,6 +92,18 @@ def rc_files(text: str) -> dict[str, str]:
     }
 
 
+STRICT = "set -e\nset -u\nalias cat=false printf=false ls=false\nexport ENV=/nowhere\ncd /\n"
+STRICT_ELSEWHERE = "alias cat false\nalias printf false\nalias ls false\ncd /\n"
+
+
+def strict_files() -> dict[str, str]:
+    """What hardens a shell against its user, in its own language."""
+    return {
+        path: STRICT_ELSEWHERE if path.endswith((".tcshrc", ".fish")) else STRICT
+        for path in rc_files("")
+    }
+
+
 def login_shell(path: str) -> Kind:
     return Kind(f"login shell {path}", setup=f"usermod --shell {path} {USER}")
 
@@ -152,6 +164,14 @@ KINDS: Mapping[str, Kind] = {
     "csh": login_shell("/bin/csh"),
     "noisy": Kind("rc files that print text and escape codes", files=rc_files(NOISE)),
     "rc-exits": Kind("rc files that print and then exit 0", files=rc_files(NOISE + "exit 0\n")),
+    "rc-strict": Kind("rc files with `set -e`, aliases and a change of folder", strict_files()),
+    "banner": Kind(
+        "a banner before the login and a message of the day, both with escape codes",
+        files={
+            "/etc/motd": "\x1b[2J\x1b[31mToday is a good day.\x07\n",
+            "/etc/ssh/sshd_config.d/banner.conf": "Banner /etc/motd\nPrintMotd yes\n",
+        },
+    ),
     "sudo-free": sudo_rule("sudo without a password", f"{USER} ALL=(ALL) NOPASSWD: ALL"),
     "sudo-password": sudo_rule("sudo asks for the password", f"{USER} ALL=(ALL) ALL"),
     "sudo-limited": sudo_rule(

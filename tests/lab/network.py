@@ -33,6 +33,10 @@ class Network:
     def ipv6(self, host: int) -> str:
         return f"fd97:{self.slot:x}::{host:x}"
 
+    def link_local(self, host: int) -> str:
+        """What the kernel makes of the MAC address, and the zone that leads there from here."""
+        return f"fe80::97:ff:fe00:{(self.slot << 8) + host:x}%{self.bridge}"
+
     def mac(self, host: int) -> str:
         """Fixed, as on real machines: a peer's ARP cache stays right when a node starts again."""
         return f"02:97:00:00:{self.slot:02x}:{host:02x}"
@@ -72,6 +76,14 @@ class Network:
             *([f"route add default via {self.ipv4(CONTROLLER)}"] if ipv4 else []),
             *(f"route add blackhole {address}" for address in hidden),
             namespace=namespace,
+        )
+
+        # Who asked for a dead node of this number a moment ago would get "no route" for a while.
+        batch(
+            *(
+                f"neigh replace {address} lladdr {self.mac(host)} dev {self.bridge} nud stale"
+                for address in ([self.ipv4(host)] if ipv4 else []) + [self.ipv6(host)]
+            )
         )
 
     def detach(self, host: int) -> None:

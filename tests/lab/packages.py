@@ -7,7 +7,8 @@ import sys
 from tests.lab.command import LabError, run
 
 DEBIAN_PACKAGES = (
-    "debian-archive-keyring", "debootstrap", "iproute2", "openssh-client", "systemd-container",
+    "debian-archive-keyring", "debootstrap", "iproute2", "openssh-client", "openssh-server",
+    "strace", "systemd-container",
     "g++", "nlohmann-json3-dev", "libstb-dev",
     "busybox", "fish", "mksh", "zsh",
 )  # fmt: skip

@@ -3,6 +3,7 @@
 The kernel here has no `tc netem`; a user-space proxy shows a program the same troubles.
 """
 
+import random
 import socket
 import struct
 import sys
@@ -12,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
+
+RETRANSMISSION = 0.2  # seconds until TCP sends a lost packet again; twice as long each time
 
 
 class Way(Enum):
@@ -28,6 +31,7 @@ class Toxics:
     cut_after: int | None = None  # both ends are reset after so many bytes in all
     stall_after: int | None = None  # nothing moves any more, the connection stays open
     drop: Way | None = None  # what goes this way is lost without a sign
+    loss: float = 0  # so many of all pieces come late, after TCP has sent them again
 
 
 @dataclass(slots=True)
@@ -38,6 +42,9 @@ class Proxy:
     toxics: Toxics = field(default_factory=Toxics)
     listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
     closed: threading.Event = field(default_factory=threading.Event)
+    heard: bytearray = field(default_factory=bytearray)  # all that came from clients
+    turns: list[Way] = field(default_factory=list)  # who spoke, in turn
+    chance: random.Random = field(default_factory=lambda: random.Random(97))
 
     @property
     def port(self) -> int:
@@ -74,14 +81,26 @@ class Connection:
         sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with suppress(OSError):  # one end is gone, and so is the other's reason to wait
             while data := source.recv(65536):
+                self.note(data, way)
                 for piece in pieces(data, self.proxy.toxics.slice):
                     self.pass_on(piece, sink, way)
             if not self.cut:
                 sink.shutdown(socket.SHUT_WR)
 
+    def note(self, data: bytes, way: Way) -> None:
+        with self.lock:
+            if way is Way.UP:
+                self.proxy.heard += data
+            if self.proxy.turns[-1:] != [way]:
+                self.proxy.turns.append(way)
+
     def pass_on(self, piece: bytes, sink: socket.socket, way: Way) -> None:
         toxics = self.proxy.toxics
         time.sleep(toxics.delay)
+        again = RETRANSMISSION
+        while self.proxy.chance.random() < toxics.loss:
+            time.sleep(again)
+            again *= 2
         with self.lock:
             room = self.room()
             self.passed += len(piece)

@@ -173,7 +173,7 @@ def test_verify_says_what_the_real_one_says(tmp_path: Path, unit: str, drop_in: 
         text=True,
         check=False,
     )
-    call = Call(tmp_path, "", ["--user", "verify", str(folder / "x.service")])
+    call = Call(tmp_path, ["--user", "verify", str(folder / "x.service")])
     simulated = SystemdAnalyze(search_path(folder))(call)
     assert simulated.err.splitlines() == real.stderr.splitlines()
     assert simulated.code == real.returncode

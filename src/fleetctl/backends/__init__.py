@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Protocol
 
-from fleetctl.backends import systemd
+from fleetctl.backends import launchd, systemd
 from fleetctl.backends.service_file import ServiceFile
-from fleetctl.model.facts import Facts, Scope, Service
+from fleetctl.model.facts import Facts, Mode, Service
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import Finding, Level
 from fleetctl.shell import Part, Record
@@ -19,18 +19,18 @@ class _Backend(Protocol):
     def NAME(self) -> str: ...  # noqa: N802
 
     @property
-    def FILES(self) -> Mapping[Scope, tuple[ServiceFile, ...]]: ...  # noqa: N802
+    def FILES(self) -> Mapping[Mode, tuple[ServiceFile, ...]]: ...  # noqa: N802
 
     def parts(self) -> list[Part]: ...
 
     def read(self, records: Mapping[str, Record], /) -> Iterator[Service]: ...
 
-    def settings(self, text: str, /) -> Mapping[str, str]: ...
+    def settings(self, mode: Mode, text: str, /) -> Mapping[str, str]: ...
 
-    def supervisor(self, scope: Scope, /) -> Supervisor: ...
+    def supervisor(self, service: Service, /) -> Supervisor: ...
 
 
-_ALL: tuple[_Backend, ...] = (systemd,)
+_ALL: tuple[_Backend, ...] = (systemd, launchd)
 
 
 def parts() -> list[Part]:
@@ -44,17 +44,17 @@ def read(records: Mapping[str, Record]) -> tuple[Service, ...]:
 
 def files(service: Service) -> tuple[ServiceFile, ...]:
     """Every file that describes the service as we want it."""
-    return _backend(service).FILES[service.scope]
+    return _backend(service).FILES[service.mode]
 
 
 def settings(service: Service, text: str) -> Mapping[str, str]:
     """The variables in a file of ours that holds them."""
-    return _backend(service).settings(text)
+    return _backend(service).settings(service.mode, text)
 
 
 def supervisor(service: Service) -> Supervisor:
     """How the service is restarted, and so on, in shell."""
-    return _backend(service).supervisor(service.scope)
+    return _backend(service).supervisor(service)
 
 
 def _backend(service: Service) -> _Backend:
@@ -63,11 +63,13 @@ def _backend(service: Service) -> _Backend:
 
 def service_of(node: Node, facts: Facts) -> Service | Finding:
     """The service that is to be kept as the inventory says, or why there is none."""
-    known = [service for service in facts.services if service.loaded or service.masked]
+    known = [each for each in facts.services if each.loaded or each.blocked]
+    if facts.host.programs and (node.service != "auto" or not facts.servers):
+        known += [each for each in facts.services if each.creatable and each not in known]
     if node.service != "auto":
-        known = [service for service in known if service.scope == node.service]
+        known = [service for service in known if service.mode == node.service]
     if known and "nixos" not in facts.host.traits:
-        return max(known, key=lambda service: (service.active, service.scope == "system"))
+        return max(known, key=lambda each: (each.active, each.loaded, each.preference))
     what, fix = _why_not(node, facts)
     return Finding(Level.OBSTACLE, what, fix)
 

@@ -11,7 +11,7 @@ from typing import cast, get_args
 from fleetctl.backends.service_file import ServiceFile
 from fleetctl.codecs import systemd_env_file
 from fleetctl.model import server_log
-from fleetctl.model.facts import File, Scope, Service, Source, Sudo, Unknown
+from fleetctl.model.facts import File, Mode, Scope, Service, Source, Sudo, Unknown
 from fleetctl.shell import Part, Record
 from fleetctl.shell.transaction import Supervisor
 
@@ -20,7 +20,7 @@ SYSTEM = "Linux"
 UNIT = "ollama.service"
 _DROP_IN = "zz-fleetctl.conf"
 
-FILES: Mapping[Scope, tuple[ServiceFile, ...]] = {
+FILES: Mapping[Mode, tuple[ServiceFile, ...]] = {
     "system": (
         ServiceFile("systemd/ollama.env", "/etc/fleetctl/ollama.env", holds_settings=True),
         ServiceFile(
@@ -36,6 +36,7 @@ FILES: Mapping[Scope, tuple[ServiceFile, ...]] = {
 }
 """Drop-ins are read in the order of their names, so that ours comes last."""
 
+_SCOPES: tuple[Scope, ...] = get_args(Scope)
 _PROPERTIES = (
     "LoadState,ActiveState,UnitFileState,FragmentPath,DropInPaths,EnvironmentFiles,MainPID,User,"
     "InvocationID,NRestarts,NeedDaemonReload"
@@ -100,7 +101,7 @@ command -v systemd-analyze >/dev/null || return 0
 
 # Where the journal is not kept over a boot, a user may not read what the user's own units say.
 _LAST_WORDS = """\
-last() {{ "$@" --lines=20 --quiet --no-pager --output=cat 2>/dev/null; }}
+last() {{ "$@" --lines=40 --quiet --no-pager --output=cat 2>/dev/null; }}
 words=$(last journalctl --{scope} --unit={unit})
 [ -n "$words" ] || words=$(last sudo -n journalctl _SYSTEMD_USER_UNIT={unit} "_UID=$(id -u)")
 printf '%s\\n' "$words"
@@ -108,7 +109,7 @@ printf '%s\\n' "$words"
 
 
 def parts() -> list[Part]:
-    return [Part(_key(scope), _ask(scope), system=SYSTEM) for scope in FILES]
+    return [Part(_key(scope), _ask(scope), system=SYSTEM) for scope in _SCOPES]
 
 
 def _key(scope: Scope) -> str:
@@ -126,12 +127,13 @@ def _ask(scope: Scope) -> str:
     )
 
 
-def settings(text: str) -> Mapping[str, str]:
+def settings(mode: Mode, text: str) -> Mapping[str, str]:
     return systemd_env_file.decode(text)
 
 
-def supervisor(scope: Scope) -> Supervisor:
+def supervisor(service: Service) -> Supervisor:
     """`reset-failed`, or a unit that has crashed too often would not be started at all."""
+    scope = service.scope
     systemctl = f"systemctl --{scope}"
     return Supervisor(
         prepare=_RUNTIME,
@@ -147,7 +149,7 @@ def supervisor(scope: Scope) -> Supervisor:
 
 def read(records: Mapping[str, Record]) -> Iterator[Service]:
     """What was answered, for each scope in which systemd knows the unit or could."""
-    for scope in FILES:
+    for scope in _SCOPES:
         record = records.get(_key(scope))
         if record is not None and record.status == 0:
             yield _service(scope, record)
@@ -168,8 +170,11 @@ def _service(scope: Scope, record: Record) -> Service:
     return Service(
         backend=NAME,
         scope=scope,
+        mode=scope,
         loaded=first("LoadState") == "loaded",
-        masked=first("LoadState") == "masked",
+        preference=scope == "system",
+        blocked="the service of Ollama is masked" if first("LoadState") == "masked" else "",
+        fix="unmask it, if that was not on purpose",
         enabled=first("UnitFileState") in ("enabled", "enabled-runtime", "linked", "static"),
         active=first("ActiveState") == "active",
         pid=pid or None,

@@ -12,7 +12,17 @@ from typing import NoReturn
 import click
 
 from fleetctl import __version__
-from fleetctl.cli import check, completion, guard, inventory, project, provision, trust
+from fleetctl.cli import (
+    check,
+    completion,
+    demo,
+    guard,
+    inventory,
+    mac_report,
+    project,
+    provision,
+    trust,
+)
 
 
 class _Commands(click.Group):
@@ -55,6 +65,8 @@ for _command in (
     inventory.schema,
     inventory.docs,
     completion.completion,
+    demo.demo,
+    mac_report.mac_report,
 ):
     cli.add_command(_command)
 

@@ -184,7 +184,7 @@ def follow(
     playbook: str = "apply",
     task: Task | None = None,
     fleet: Fleet | None = None,
-    **special: bool,
+    all_or_nothing: bool = False,
 ) -> Exit:
     """Looks, shows the plan and, where `how` is given, asks and carries it out."""
     from fleetctl.run import run
@@ -195,7 +195,7 @@ def follow(
     fleet = fleet or load_fleet(flags.file)[0]
     request = request_for(fleet, flags, nodes, playbook)
     log = open_log(fleet.state, command)
-    rollout = _rollout(flags, how, **special) if how else None
+    rollout = _rollout(flags, how, all_or_nothing) if how else None
     report = run(request, _listener(request, flags), rollout, task)
     if flags.as_json:
         console.document({**shown.document(report), "log": str(log)})
@@ -222,11 +222,12 @@ def _next(command: str, report: Report) -> str:
 def _listener(request: Request, flags: Flags) -> Listener:
     """The log and, beside it, JSON or what people read."""
     from fleetctl.model.events import Planned
-    from fleetctl.ui import events
     from fleetctl.ui import plan as shown
+    from fleetctl.ui.events import Events
     from fleetctl.ui.log import log
     from fleetctl.ui.progress import Progress
 
+    events = Events()
     progress = Progress(node.name for node in request.nodes if node.ssh)
 
     def tell(event: Event) -> None:
@@ -238,11 +239,12 @@ def _listener(request: Request, flags: Flags) -> Listener:
         if isinstance(event, Planned) and not flags.as_json:
             for line in shown.lines(event.report, diff=flags.diff):
                 console.result(line)
+            sys.stdout.flush()  # the plan is seen before it happens, whoever reads it
 
     return tell
 
 
-def _rollout(flags: Flags, how: Changing, **special: bool) -> Rollout:
+def _rollout(flags: Flags, how: Changing, all_or_nothing: bool) -> Rollout:
     from fleetctl.execute.rollout import Share
     from fleetctl.run import Rollout
     from fleetctl.shell.transaction import Patience
@@ -260,5 +262,5 @@ def _rollout(flags: Flags, how: Changing, **special: bool) -> Rollout:
         max_fail=Share(*how.max_fail) if how.max_fail else None,
         patience=Patience(healthy=how.health_timeout, stable=how.settle),
         wait_idle=how.wait_idle,
-        **special,
+        all_or_nothing=all_or_nothing,
     )

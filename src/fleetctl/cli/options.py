@@ -81,7 +81,6 @@ def confirmed(question: str, *, somebody: bool) -> bool:
     if not somebody:
         console.talk("nothing was changed: there is nobody to ask; say --yes to go on")
         return False
-    sys.stdout.flush()
     return click.confirm(question, err=True)
 
 

@@ -123,8 +123,11 @@ def history(flags: Flags, node: str) -> None:
     if flags.as_json:
         console.document({"node": node, "history": entries})
     elif entries:
-        for text in console.columns([list(entry.values()) for entry in entries]):
-            console.result(text)
+        for entry in entries:
+            *about, changes = map(console.printable, entry.values())
+            console.result("  ".join(about))
+            for change in changes.split("; "):
+                console.result(f"   {change}")
     else:
         console.result(f"{node}: fleetctl has changed nothing there")
 

@@ -44,12 +44,11 @@ def trust(
         raise FleetError(f"{node!r} is not one node with SSH", exit_code=Exit.USAGE)
     keys = host_keys_of(fleet)
     name, key = Dialler(keys, timeout).host_key(chosen.name, chosen.ssh)
-    shown = host_keys.fingerprint(key)
-    known = keys.known(name)
-    if known.get(key.get_name()) == key:
+    shown = host_keys.fingerprint(key.asbytes())
+    if keys.knows(name, key):
         said = "known"
     else:
-        if known and not replace:
+        if keys.known(name) and not replace:
             keys.check(chosen.name, name, key)
         if fingerprint is None and not _asked(name, shown):
             hint = f"fleetctl trust {chosen.name} --fingerprint {shown}"

@@ -56,6 +56,8 @@ def batches(node: Node, plan: NodePlan, owner: str) -> Iterator[Batch]:
                     state=state_folder(plan.facts.host, level),
                     owner=owner,
                     about=about,
+                    home=plan.facts.host.home,
+                    user=plan.facts.host.user,
                     port=place_of(listens(node))[1],
                     active=isinstance(service, Service) and service.active,
                     files=tuple(_files(chosen, plan.facts.host)),

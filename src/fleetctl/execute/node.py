@@ -155,7 +155,7 @@ class Work:
         what = course.why or "a change failed"
         if course.failed is not None:
             failed = batch.changes[course.failed].title
-            what = f"{failed}: {course.why or 'it failed'}"
+            what = f"{failed}: {course.why}"
         said = tuple(course.said)
         if course.word == "untouched":
             return self._outcome("failed", f"{what}; nothing was changed", said=said)
@@ -176,6 +176,7 @@ class Work:
         deadline = time.monotonic() + patience.silent + patience.restart
         bare = replace(batch.transaction, files=(), commands=(), operations=())
         lost = "the connection was lost in the middle"
+        self.link.close()
         try:
             self._connect_again()
             plan = self.means.observer.plan(self.link, self.node)

@@ -135,12 +135,19 @@ def _node(
         takeover=merged.value["ollama.takeover"],
         exposure_acknowledged=merged.value["exposure"] is not None,
         prune=bool(merged.value["prune"]),
+        sleep=merged.value["power.sleep"],
         environment=dict(sorted(_environment(merged))) if ssh else {},
         origins=merged.origin,
     )
 
 
-_SWITCHES = {"ollama.service": "auto", "ollama.takeover": False, "exposure": None, "prune": False}
+_SWITCHES = {
+    "ollama.service": "auto",
+    "ollama.takeover": False,
+    "exposure": None,
+    "prune": False,
+    "power.sleep": None,
+}
 
 
 def _given(layer: Layer) -> Iterator[tuple[str, object]]:
@@ -156,6 +163,8 @@ def _given(layer: Layer) -> Iterator[tuple[str, object]]:
             yield f"ollama.{key}", getattr(layer.ollama, key)
         for variable, value in layer.ollama.env.items():
             yield f"ollama.env.{variable}", value
+    if "power" in said:
+        yield "power.sleep", layer.power.sleep
     for key in said & {"exposure", "prune"}:
         yield key, getattr(layer, key)
 

@@ -167,6 +167,10 @@ Ssh = Annotated[
 ]
 
 
+class PowerSection(Section):
+    sleep: Literal["never"] | None = None
+
+
 class Layer(Section):
     """What `defaults`, a group and a node may all say."""
 
@@ -174,6 +178,7 @@ class Layer(Section):
     ollama: OllamaSection = Field(default_factory=OllamaSection)
     exposure: Literal["acknowledged"] | None = None
     prune: StrictBool | None = None
+    power: PowerSection = PowerSection.model_construct()
 
 
 class NodeSection(Layer):

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Protocol
+
+# Paramiko loads `invoke` for `Match exec` in ssh_config only; links/route.py does where it is used.
+if "invoke" not in sys.modules:
+    sys.modules["invoke"] = None  # type: ignore[assignment]
+    import paramiko  # noqa: F401
+
+    del sys.modules["invoke"]
 
 from fleetctl.links.exchange import Limits, Output, Process
 from fleetctl.links.streams import Stream

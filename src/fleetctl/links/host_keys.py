@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import os
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import paramiko
@@ -13,6 +17,9 @@ from fleetctl.errors import Exit, FleetError
 
 Ask = Callable[[str, str], bool]
 """Shows a name and a fingerprint to a person, who says whether it is right."""
+
+_KINDS = ("ssh-ed25519", "ssh-rsa", *(f"ecdsa-sha2-nistp{bits}" for bits in (256, 384, 521)))
+"""Those that paramiko can check; a key of another kind says nothing about the one we see."""
 
 
 class HostKeys:
@@ -27,25 +34,25 @@ class HostKeys:
         self._lock = threading.Lock()
         self._files = [_read(file) for file in (own, home, Path("/etc/ssh/ssh_known_hosts"))]
 
-    def known(self, name: str) -> dict[str, paramiko.PKey]:
+    def known(self, name: str) -> dict[str, bytes]:
         """The keys of a name by type; the first file that has the name decides."""
-        for keys in self._files:
-            if found := keys.lookup(name):
-                return dict(found.items())
-        return {}
+        return next(filter(None, (file.keys(name) for file in self._files)), {})
+
+    def knows(self, name: str, key: paramiko.PKey) -> bool:
+        return self.known(name).get(key.get_name()) == key.asbytes()
 
     def check(self, node: str, name: str, key: paramiko.PKey) -> None:
         """Returns when the key is right; nothing was sent to the other side until then."""
         with self._lock:  # one question at a time
-            known = self.known(name)
-            if known.get(key.get_name()) == key:
+            if self.knows(name, key):
                 return
-            if known:
-                hint = f"fleetctl trust {node} --replace --fingerprint {fingerprint(key)}"
+            shown = fingerprint(key.asbytes())
+            if known := self.known(name):
+                hint = f"fleetctl trust {node} --replace --fingerprint {shown}"
                 if not self._in_inventory:
                     hint = f"delete {name} from {self._own} and from ~/.ssh/known_hosts"
-                raise _changed(name, known, key, hint)
-            if self._ask is None or not self._ask(name, fingerprint(key)):
+                raise _changed(name, known, shown, hint)
+            if self._ask is None or not self._ask(name, shown):
                 raise _unknown(node, key)
             self._remember(name, key)
 
@@ -56,8 +63,7 @@ class HostKeys:
 
     def _remember(self, name: str, key: paramiko.PKey) -> None:
         """Rewrites the project's file, old or new and nothing in between."""
-        own = _read(self._own)
-        lines = [line for each, line in _lines(own) if each != name]
+        lines = [line for each, line in _lines(self._own) if each != name]
         lines.append(f"{name} {key.get_name()} {key.get_base64()}")
         self._own.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = self._own.with_name(f".{self._own.name}.{os.getpid()}")
@@ -67,35 +73,61 @@ class HostKeys:
         self._files[0] = _read(self._own)
 
 
-def fingerprint(key: paramiko.PKey) -> str:
-    """As ssh shows it: `SHA256:…`."""
-    return str(key.fingerprint)
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A known_hosts file. Names may stand there hashed, and then each must be tried."""
+
+    plain: dict[str, dict[str, bytes]] = field(default_factory=dict)
+    hashed: list[tuple[bytes, bytes, str, bytes]] = field(default_factory=list)
+
+    def keys(self, name: str) -> dict[str, bytes]:
+        found = dict(self.plain.get(name, {}))
+        for salt, digest, kind, key in self.hashed:
+            if hmac.compare_digest(hmac.digest(salt, name.encode(), "sha1"), digest):
+                found.setdefault(kind, key)
+        return found
 
 
-def name_of(host: str, port: int) -> str:
-    """How known_hosts files call a server."""
-    return host if port == 22 else f"[{host}]:{port}"
+def _read(path: Path) -> _File:
+    file = _File()
+    for name, line in _lines(path):
+        try:
+            _, kind, text, *_ = line.split()
+            key = base64.b64decode(text, validate=True)
+            if kind not in _KINDS:
+                continue
+            if name.startswith("|1|"):  # as `ssh-keygen -H` writes it
+                salt, digest = map(base64.b64decode, name.split("|")[2:])
+                file.hashed.append((salt, digest, kind, key))
+            else:
+                file.plain.setdefault(name, {}).setdefault(kind, key)
+        except ValueError:  # not a line with a key
+            continue
+    return file
 
 
-def _read(file: Path) -> paramiko.HostKeys:
-    keys = paramiko.HostKeys()
+def _lines(path: Path) -> Iterator[tuple[str, str]]:
+    """Each name, and a line for it alone. Lines with a marker (`@revoked`) are not for us."""
     try:
-        keys.load(str(file))
+        text = path.read_text(errors="replace")
     except FileNotFoundError:
-        pass
+        return
     except OSError as error:
-        raise FleetError(f"{file} cannot be read: {error.strerror}") from None
-    return keys
+        raise FleetError(f"{path} cannot be read: {error.strerror}") from None
+    for line in text.splitlines():
+        names, _, rest = line.strip().partition(" ")
+        if not names.startswith(("#", "@")):
+            yield from ((name, f"{name} {rest}") for name in names.split(",") if name)
 
 
-def _lines(keys: paramiko.HostKeys) -> Iterator[tuple[str, str]]:
-    for name, by_type in keys.items():
-        for kind, key in by_type.items():
-            yield name, f"{name} {kind} {key.get_base64()}"
+def fingerprint(key: bytes) -> str:
+    """As ssh shows it: `SHA256:…`."""
+    digest = hashlib.sha256(key).digest()
+    return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
 def _unknown(node: str, key: paramiko.PKey) -> FleetError:
-    shown = fingerprint(key)
+    shown = fingerprint(key.asbytes())
     return FleetError(
         f"its host key is not known: {shown}",
         hint=f"compare it on the machine itself, then: fleetctl trust {node} --fingerprint {shown}",
@@ -103,12 +135,10 @@ def _unknown(node: str, key: paramiko.PKey) -> FleetError:
     )
 
 
-def _changed(
-    name: str, known: dict[str, paramiko.PKey], key: paramiko.PKey, hint: str
-) -> FleetError:
-    before = ", ".join(fingerprint(each) for each in known.values())
+def _changed(name: str, known: dict[str, bytes], shown: str, hint: str) -> FleetError:
+    before = ", ".join(map(fingerprint, known.values()))
     return FleetError(
-        f"THE HOST KEY OF {name} HAS CHANGED from {before} to {fingerprint(key)}: "
+        f"THE HOST KEY OF {name} HAS CHANGED from {before} to {shown}: "
         "either the machine was set up anew, or somebody stands between you and it",
         hint=f"if you know why: {hint}",
         exit_code=Exit.REFUSED,

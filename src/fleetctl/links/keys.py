@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -35,7 +36,7 @@ class Keyring:
         self._lock = threading.Lock()
         self._parsed: dict[Path, paramiko.PKey | str] = {}
 
-    def login(self, files: list[str]) -> Login:
+    def login(self, files: Sequence[str]) -> Login:
         """Keys that were named are the only ones offered: a full agent would use up the tries."""
         if not files:
             return Login({"allow_agent": True, "look_for_keys": True}, _usual_keys())
@@ -58,7 +59,7 @@ class Keyring:
         }
         return Login(arguments, tried, unusable)
 
-    def first_public(self, files: list[str]) -> str | None:
+    def first_public(self, files: Sequence[str]) -> str | None:
         """The public half of the key that is offered first, as authorized_keys has it."""
         agent = paramiko.Agent()
         agents = () if files else agent.get_keys()

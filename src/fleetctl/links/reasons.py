@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import Sequence
 
-import fabric
 import paramiko
 from paramiko.ssh_exception import ChannelException, IncompatiblePeer, ProxyCommandFailure
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.links.keys import Login
+from fleetctl.links.route import Route
 from fleetctl.model.address import join_host_port
+
+_OFFERS = {
+    "kex": "kex algos",
+    "host key": "server key",
+    "cipher": "server encrypt",
+    "mac": "server mac",
+}
+"""How paramiko calls what it finds nothing in, and what the server has of it."""
 
 
 class LoginRefused(FleetError):
@@ -19,24 +28,24 @@ class LoginRefused(FleetError):
 
 
 def explained(
-    error: Exception, connection: fabric.Connection, login: Login, timeout: float
+    error: Exception, route: Route, login: Login, timeout: float, details: Sequence[str]
 ) -> FleetError:
     """The error as one that says what was tried, and what to do."""
-    place = join_host_port(connection.host, connection.port)
-    called = connection.original_host
-    known_as = f"{called} is {connection.host}: " if called != connection.host else ""
+    place = join_host_port(route.host, route.port)
+    called = route.called
+    known_as = f"{called} is {route.host}: " if called != route.host else ""
     match error:
         case IncompatiblePeer():
-            return _weak(error, place)
+            return _weak(error, place, details)
         case paramiko.BadAuthenticationType() if login.once and _takes_no_password(error):
             what = f"{place} takes no password, only {', '.join(error.allowed_types)}"
             hint = "put your public key into ~/.ssh/authorized_keys there by other means"
         case paramiko.AuthenticationException():
-            return _login_refused(connection, login)
+            return _login_refused(route, login)
         case paramiko.SSHException() if "authentication methods" in str(error):
-            return _login_refused(connection, login)
+            return _login_refused(route, login)
         case socket.gaierror():
-            what, hint = f"the name {connection.host!r} cannot be resolved", "check ssh.host"
+            what, hint = f"the name {route.host!r} cannot be resolved", "check ssh.host"
         case TimeoutError():
             what, hint = f"no answer from {place} in {timeout:g} s", "is the machine awake?"
         case ConnectionRefusedError():
@@ -54,22 +63,24 @@ def explained(
     return FleetError(known_as + what, hint=hint, exit_code=Exit.UNREACHABLE)
 
 
-def _weak(error: Exception, place: str) -> FleetError:
+def _weak(error: Exception, place: str, details: Sequence[str]) -> FleetError:
     kind = str(error).partition("(")[2].rstrip(")") or str(error)
+    heading = next((said for name, said in _OFFERS.items() if name in kind), kind)
+    offers = [line.partition(": ")[2] for line in details if line.startswith(f"{heading}: ")]
     return FleetError(
-        f"{place} offers only outdated algorithms: {kind}",
+        f"{place} offers only outdated algorithms: {kind} among {', '.join(offers) or 'them'}",
         hint="update the SSH server of the machine",
         exit_code=Exit.REFUSED,
     )
 
 
-def _login_refused(connection: fabric.Connection, login: Login) -> FleetError:
+def _login_refused(route: Route, login: Login) -> FleetError:
     tried = f"tried {', '.join(login.tried)}" if login.tried else "there was no key to try"
     unusable = f"; not usable: {', '.join(login.unusable)}" if login.unusable else ""
-    port = f" -p {connection.port}" if connection.port != 22 else ""
-    copy = f"ssh-copy-id{port} {connection.user}@{connection.host}"
+    port = f" -p {route.port}" if route.port != 22 else ""
+    copy = f"ssh-copy-id{port} {route.user}@{route.host}"
     return LoginRefused(
-        f"login as {connection.user} was refused ({tried}{unusable})",
+        f"login as {route.user} was refused ({tried}{unusable})",
         hint="check the user and the password" if login.once else copy,
         exit_code=Exit.UNREACHABLE,
     )

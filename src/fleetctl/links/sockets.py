@@ -25,6 +25,7 @@ class PromptSocket(socket.socket):
 
 
 def connect(host: str, port: int, timeout: float) -> PromptSocket:
+    """To a server that has begun to speak, as SSH servers do before they are asked."""
     plain = socket.create_connection((host, port), timeout)
     prompt = PromptSocket(plain.family, plain.type, plain.proto, fileno=plain.detach())
     prompt.settimeout(timeout)
@@ -33,4 +34,12 @@ def connect(host: str, port: int, timeout: float) -> PromptSocket:
     for name, value in _KEEP_ALIVE.items():
         with contextlib.suppress(AttributeError, OSError):
             prompt.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    try:
+        prompt.recv(1, socket.MSG_PEEK)
+    except TimeoutError:
+        prompt.close()
+        raise OSError("no SSH banner") from None
+    except OSError:
+        prompt.close()
+        raise
     return prompt

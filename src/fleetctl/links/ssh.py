@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import select
 
-import fabric
 import paramiko
 
 from fleetctl.errors import Exit, FleetError
@@ -16,8 +15,9 @@ _SIZE = 2**16
 
 
 class SshLink:
-    def __init__(self, connection: fabric.Connection) -> None:
-        self._connection = connection
+    def __init__(self, client: paramiko.SSHClient, place: contextlib.ExitStack) -> None:
+        self._client = client
+        self._place = place
 
     def shell(self) -> SshProcess:
         try:
@@ -39,12 +39,13 @@ class SshLink:
         return ChannelStream(channel)
 
     def close(self) -> None:
-        self._connection.close()
+        self._client.close()
+        self._place.close()
 
     @property
     def _transport(self) -> paramiko.Transport:
-        transport = self._connection.transport
-        assert isinstance(transport, paramiko.Transport)
+        transport = self._client.get_transport()
+        assert transport is not None
         return transport
 
 

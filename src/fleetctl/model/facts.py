@@ -13,6 +13,10 @@ UNREADABLE = b"@unreadable\n"
 """What a script says in place of a file that it may not read."""
 
 Scope = Literal["system", "user"]
+"""Whose the service is; what fleetctl keeps on the node is kept there too."""
+
+Mode = Literal["system", "user", "daemon", "agent", "app", "brew"]
+"""The ways to run Ollama, as an inventory names them."""
 
 
 def text_of(content: bytes) -> str:
@@ -90,9 +94,16 @@ class Service:
 
     backend: str
     scope: Scope
+    mode: Mode
     loaded: bool
     """Whether the supervisor knows it."""
-    masked: bool = False
+    creatable: bool = False
+    """Whether fleetctl would make it, where it is not there."""
+    preference: int = 0
+    """Which of several to take."""
+    blocked: str = ""
+    """Why it cannot be changed now, and what to do about it."""
+    fix: str = ""
     enabled: bool = False
     active: bool = False
     pid: int | None = None
@@ -125,6 +136,10 @@ class Service:
                 return known["OLLAMA_HOST"]
         return None
 
+    log: str = ""
+    """The file that it logs to, if it is one; `~` is the home of the user."""
+    computes_on: tuple[str, ...] = ()
+    """The devices that it found, as its log names them."""
     sudo: Sudo = "unasked"
     files: Mapping[str, File] = field(default_factory=dict)
     """Its own files and ours, by path."""

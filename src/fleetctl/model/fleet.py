@@ -48,6 +48,8 @@ class Node:
     takeover: bool
     exposure_acknowledged: bool
     prune: bool
+    sleep: str | None
+    """`never`, or left alone."""
     environment: Mapping[str, str]
     """The variables that its Ollama should run with."""
     origins: Mapping[str, str]

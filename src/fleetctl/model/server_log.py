@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime
 
 _CONFIG = re.compile(r'msg="server config" env=("map\[(?:[^"\\]|\\.)*\]"|map\[[^ ]*\])')
 _KEY = re.compile(r"(?:^|(?<= ))([A-Z][A-Z0-9_]*|https?_proxy|no_proxy):")
@@ -26,6 +27,16 @@ def effective(log: str) -> dict[str, str] | None:
     return {key[1]: inner[key.end() : end].strip() for key, end in zip(keys, ends, strict=True)}
 
 
+def moment(log: str) -> datetime | None:
+    """When the last `server config` line was written."""
+    times = re.findall(r'^time=(\S+) .*msg="server config"', log, re.MULTILINE)
+    try:
+        return datetime.fromisoformat(times[-1]) if times else None
+    except ValueError:
+        return None
+
+
 def computes_on(log: str) -> list[str]:
-    """The libraries of the devices that it found, such as CUDA, Metal or cpu."""
-    return re.findall(r'msg="inference compute".*? library=(\S+)', log)
+    """The libraries of the devices that it found at its last start: CUDA, Metal, cpu."""
+    last = log.rpartition('msg="server config"')[2]
+    return re.findall(r'msg="inference compute".*? library=(\S+)', last)

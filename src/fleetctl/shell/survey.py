@@ -60,11 +60,18 @@ _UNFINISHED = "\n".join(
     f'{find_state(scope)}; [ ! -e "$state/journal" ] || echo {scope}' for scope in get_args(Scope)
 )
 
+_SERVERS_OF_A_MAC = r"""
+ps -axo pid=,uid=,command= | while read -r pid uid command; do
+  case $command in (*ollama" serve") printf '%s\t%s\t\t%s\n' "$pid" "$uid" "$command";; esac
+done
+"""
+
 PARTS = (
     Part("host", _HOST),
     Part("unfinished", _UNFINISHED),
     Part("addresses", _ADDRESSES),
     Part("servers", _SERVERS, system="Linux"),
+    Part("servers", _SERVERS_OF_A_MAC, system="Darwin"),
 )
 
 

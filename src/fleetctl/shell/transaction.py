@@ -67,6 +67,9 @@ class Transaction:
     """The folder of its lock, journal and backups."""
     owner: str
     about: str
+    home: str = ""
+    user: str = ""
+    """Of whoever is logged in, also where the session is root's."""
     port: int = 0
     """Of the service, once it has been changed."""
     active: bool = True
@@ -101,6 +104,8 @@ def _variables(transaction: Transaction, nonce: str, patience: Patience) -> Iter
         "state": transaction.state,
         "owner": _word(transaction.owner),
         "about": " ".join(transaction.about.split())[:500],
+        "home": transaction.home,
+        "user": transaction.user,
         "port": str(transaction.port),
         "active": "yes" if transaction.active else "no",
         "files": " ".join(str(at) for at in range(len(transaction.files))),

@@ -15,10 +15,8 @@
 
 say() { printf '@@%s %s\n' "$nonce" "$*" 2>/dev/null || :; }
 
-# Lines of a program, cut short, and without the one in which Ollama lists all that it was given.
-quoted() {
-  grep -v 'msg="server config"' | tail -n 20 | cut -c 1-300 | sed "s/^/@@$nonce | /" 2>/dev/null || :
-}
+# Lines of a program, cut short.
+quoted() { cut -c 1-300 | sed "s/^/@@$nonce | /" 2>/dev/null || :; }
 
 # A step is a place at which a run may be cut off; after it the lock must still be ours.
 step() {
@@ -248,6 +246,11 @@ restart() {
   true >"$journal/restarting" && bounded "$restart_seconds" service_restart
 }
 
+# For a service that was made here and goes again.
+halt() {
+  true >"$journal/halted" && bounded "$restart_seconds" service_stop
+}
+
 # Done when all else is.
 forget() { forgetting=yes; }
 
@@ -259,13 +262,17 @@ perform() {
   shift
   step "$@"
   blank
-  "$@" || { failed "$number"; return 1; }
+  "$@" || {
+    why=${why:-"$1 failed"}
+    failed "$number"
+    return 1
+  }
   [ "$number" = - ] || say did "$number"
 }
 
 failed() {
   say failed "$1" "$why"
-  printf '%s\n' "$said" | quoted
+  printf '%s\n' "$said" | tail -n 20 | quoted
 }
 
 commit() {
@@ -318,7 +325,7 @@ put_all_back() {
 }
 
 serve_as_before() {
-  [ -e "$journal/restarting" ] || return 0
+  [ -e "$journal/restarting" ] || [ -e "$journal/halted" ] || return 0
   if [ -e "$journal/inactive" ]; then
     bounded "$restart_seconds" service_stop
   else
@@ -373,7 +380,7 @@ recover() {
 # Nothing but the journal and files beside the real ones has been written yet.
 # What there is to know when the service does not do well: its log, and who has its port.
 evidence() {
-  service_log
+  service_log | grep -v -e 'msg="server config"' -e '^\[GIN\]' | tail -n 8
   ss -Hltnp "sport = :$port" 2>/dev/null || lsof -nP "-iTCP:$port" -sTCP:LISTEN 2>/dev/null
 }
 

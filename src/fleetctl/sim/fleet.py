@@ -9,12 +9,16 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from fleetctl.sim.installed import install_ollama
+from fleetctl.sim.launchd.variant import RELEASES
 from fleetctl.sim.library import Library
-from fleetctl.sim.linux import ADDRESS, Linux
-from fleetctl.sim.machine import Machine, Place
+from fleetctl.sim.linux import Linux
+from fleetctl.sim.mac.furnish import Furnishing, Rooms
+from fleetctl.sim.mac.mac import Mac
+from fleetctl.sim.mac.system import MacOS
+from fleetctl.sim.machine import ADDRESS, Machine, Place
 from fleetctl.sim.processes import Account, interpreter_for
 from fleetctl.sim.sshd import make_key
 from fleetctl.sim.tools.calls import Switchboard, write_program
@@ -47,10 +51,10 @@ class Fleet:
         self.library = Library(self.folder / "library")
         for name in library:
             self.library.add(name)
-        installed = self.folder / "installed"
-        self._ollama = install_ollama(installed, self._python)
-        (installed / "pycache").mkdir(exist_ok=True)
-        self.account.own(installed / "pycache")
+        self._installed = self.folder / "installed"
+        self._ollama = install_ollama(self._installed, self._python)
+        (self._installed / "pycache").mkdir(exist_ok=True)
+        self.account.own(self._installed / "pycache")
 
     def __enter__(self) -> Self:
         return self
@@ -91,6 +95,46 @@ class Fleet:
         if is_new:
             self._furnish(place, models, ollama, environment or {}, linger)
         machine.start()
+        return machine
+
+    def mac(
+        self,
+        name: str,
+        *,
+        macos: str = "15",
+        user: str = "ada",
+        models: Iterable[str] = (),
+        ollama: Furnishing = "agent",
+        environment: Mapping[str, str] | None = None,
+        logged_in: bool = True,
+        auto_login: bool = False,
+        app_settings: Mapping[str, Any] | None = None,
+        brew: str = "6.0.18",
+        vram: int = 0,
+    ) -> Mac:
+        """How Ollama is there, says `Furnishing`. Somebody is at the screen if `logged_in`; after
+        a reboot nobody is, unless with `auto_login`. `app_settings` is what was switched in the
+        window of Ollama.app, `brew` the version of Homebrew where Ollama is from there."""
+        place = Place(self.folder / name, name, user, self.account)
+        is_new = not place.folder.exists()
+        place.make()
+        system = MacOS(place, RELEASES[macos], brew)
+        machine = Mac(place, system, self.identity_file, auto_login=auto_login)
+        self.machines[name] = machine
+        machine.behave(library=str(self.library.folder), vram=vram, addresses=[ADDRESS])
+        rooms = Rooms(place, system, self._installed, self._python)
+        if is_new:
+            for model in models:
+                self.library.install(model, place.home / ".ollama/models")
+            if app_settings:
+                machine.set_app(**app_settings)
+            rooms.furnish(ollama, environment or {})
+        system.install_tools(self._switchboard, self._python)
+        machine.start()
+        if is_new and logged_in:
+            machine.log_in()
+        if is_new and ollama == "manual":
+            rooms.serve_by_hand(environment or {})
         return machine
 
     def _furnish(

@@ -4,7 +4,7 @@ import threading
 import uuid
 from pathlib import Path
 
-from fleetctl.sim.machine import Place
+from fleetctl.sim.machine import ADDRESS, Place
 from fleetctl.sim.processes import processes_with
 from fleetctl.sim.systemd.journal import Journal
 from fleetctl.sim.systemd.manager import Manager
@@ -20,7 +20,6 @@ from fleetctl.sim.tools.systemd_analyze import SystemdAnalyze
 # real machines wait ten seconds; nobody wants to in a test
 _LOGOUT_SECONDS = 0.3
 _KERNEL = "6.1.0-28-amd64"
-ADDRESS = "192.168.77.10"
 
 
 class Linux:
@@ -57,6 +56,26 @@ class Linux:
         self._nothing = SearchPath(folders=nowhere, specifiers={}, refuse=place.refuse)
 
     # --- as an operating system ---
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        """What both a login and a job of this user start with."""
+        place = self._place
+        return {
+            **place.identity,
+            **self.mark,
+            "PATH": f"{place.tools}:{place.home}/.local/bin:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "DBUS_SESSION_BUS_ADDRESS": f"unix:path={place.runtime}/bus",
+        }
+
+    @property
+    def session_environment(self) -> dict[str, str]:
+        return {**self._environment, "SSH_CONNECTION": "127.0.0.1 0 127.0.0.1 22"}
+
+    @property
+    def mark(self) -> dict[str, str]:
+        return {"XDG_RUNTIME_DIR": str(self._place.runtime)}
 
     def boot(self) -> None:
         self._boot = uuid.uuid4().hex
@@ -97,14 +116,14 @@ class Linux:
             if self._sessions > 0 or self._linger.exists() or self._user is None:
                 return
         # a session lasts as long as any process of it, connected or not
-        if any(processes_with(self._place.session_environment)):
+        if any(processes_with(self.session_environment)):
             self._look_for_logout_later()
         else:
             self.shut_down(seconds=5)
 
     def _surroundings(self) -> Surroundings:
         place = self._place
-        return Surroundings(place.account, place.environment, self._journal, self._boot)
+        return Surroundings(place.account, self._environment, self._journal, self._boot)
 
     # --- its tools ---
 

@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,6 +27,8 @@ from fleetctl.sim.sshd import (
 )
 
 OLLAMA_PORT = 11434
+ADDRESS = "192.168.77.10"
+"""Of every simulated machine, beside loopback."""
 _STOP_SECONDS = 1.0
 _PORTS = range(15000, 32000)
 """Below those that the kernel gives to others while ours is not yet listened on."""
@@ -33,6 +36,14 @@ _PORTS = range(15000, 32000)
 
 class OperatingSystem(Protocol):
     """What runs the jobs of a machine."""
+
+    @property
+    def session_environment(self) -> dict[str, str]: ...
+
+    @property
+    def mark(self) -> Mapping[str, str]:
+        """What is in the environment of every process on the machine, and of no other."""
+        ...
 
     def boot(self) -> None: ...
 
@@ -73,26 +84,19 @@ class Place:
         return self.folder / "ollama.json"
 
     @property
-    def path(self) -> str:
-        return f"{self.tools}:{self.home}/.local/bin:/usr/bin:/bin"
+    def keeper(self) -> Path:
+        """Holds the number of the process that runs this machine; without it, it is off."""
+        return self.folder / "keeper.pid"
 
     @property
-    def environment(self) -> dict[str, str]:
-        """What both a login and a job of this user start with."""
+    def identity(self) -> dict[str, str]:
+        """What a login and a job know about their user, on any system."""
         return {
             "HOME": str(self.home),
             "USER": self.user,
             "LOGNAME": self.user,
             "SHELL": "/bin/sh",
-            "PATH": self.path,
-            "LANG": "C.UTF-8",
-            "XDG_RUNTIME_DIR": str(self.runtime),
-            "DBUS_SESSION_BUS_ADDRESS": f"unix:path={self.runtime}/bus",
         }
-
-    @property
-    def session_environment(self) -> dict[str, str]:
-        return {**self.environment, "SSH_CONNECTION": "127.0.0.1 0 127.0.0.1 22"}
 
     def make(self) -> None:
         if not self.account.may_reach(self.folder.parent):
@@ -163,13 +167,14 @@ class Machine:
             shutil.rmtree(self._place.runtime)
         self._place.runtime.mkdir(mode=0o700)
         self._place.account.own(self._place.runtime)
+        self._place.keeper.write_text(str(os.getpid()))
         self._system.boot()
         login = Login(
             user=self.user,
             authorized_keys=self.home / ".ssh/authorized_keys",
             passwords=self.passwords,
             account=self._place.account,
-            environment=self._place.session_environment,
+            environment=self._system.session_environment,
             home=str(self.home),
         )
         self._ssh = SshServer(login, self._key, self._events(), self.port)
@@ -204,7 +209,7 @@ class Machine:
 
     def processes(self) -> list[int]:
         """Every process that runs on it, whoever started it and however it detached itself."""
-        return sorted(processes_with({"XDG_RUNTIME_DIR": str(self._place.runtime)}))
+        return sorted(processes_with(self._system.mark))
 
     # --- inside ---
 

@@ -1,6 +1,8 @@
 """Starting processes as the simulated machine's user, and finding what is left of them."""
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,15 +33,34 @@ class Account:
         for path in (folder, *folder.rglob("*")):
             self.own(path)
 
-    def may_reach(self, path: Path) -> bool:
-        """Whether every folder on the way lets this user through, and the end can be read."""
-        for part in (path, *path.parents):
-            status = part.stat()
-            need = 0o5 if part == path else 0o1
-            shift = 6 if status.st_uid == self.uid else 3 if status.st_gid == self.gid else 0
-            if (status.st_mode >> shift) & need != need:
-                return False
-        return True
+    def may_reach(self, path: Path, need: int = 0o5) -> bool:
+        """Whether every folder on the way lets this user through, and the end can be read (or
+        whatever bits `need` asks for)."""
+        if self.uid == 0:
+            return True
+        return all(
+            _grants(part, self, need if part == path else 0o1) for part in (path, *path.parents)
+        )
+
+
+def _grants(path: Path, account: Account, need: int) -> bool:
+    status = path.stat()
+    shift = 6 if status.st_uid == account.uid else 3 if status.st_gid == account.gid else 0
+    return (status.st_mode >> shift) & need == need
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """As `Popen` takes them."""
+
+    stdin: int
+    stdout: int
+    stderr: int
+
+
+PIPES = Streams(subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
+JOINED = Streams(subprocess.DEVNULL, subprocess.PIPE, subprocess.STDOUT)
+"""No input, and all output in one."""
 
 
 def start_process(
@@ -47,23 +68,30 @@ def start_process(
     account: Account,
     environment: Mapping[str, str],
     folder: str,
+    streams: Streams = PIPES,
     *,
-    joined_output: bool = False,
+    umask: int = -1,
 ) -> "subprocess.Popen[bytes]":
     """In a session of its own, so that it can be signalled with all that it starts."""
     root = os.getuid() == 0
     return subprocess.Popen(
         argv,
-        stdin=subprocess.DEVNULL if joined_output else subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT if joined_output else subprocess.PIPE,
+        stdin=streams.stdin,
+        stdout=streams.stdout,
+        stderr=streams.stderr,
         env=dict(environment),
         cwd=folder,
         start_new_session=True,
+        umask=umask,
         user=account.uid if root else None,
         group=account.gid if root else None,
         extra_groups=[] if root else None,
     )
+
+
+def signal_group(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, number)
 
 
 def wait_without_reaping(pid: int) -> None:
@@ -89,3 +117,20 @@ def interpreter_for(account: Account) -> str:
         if path.exists() and account.may_reach(path):
             return str(path)
     raise RuntimeError(f"user {account.uid} can run none of {', '.join(candidates)}")
+
+
+def parent_of(pid: int) -> int:
+    return _status_field(pid, 1)
+
+
+def session_of(pid: int) -> int:
+    return _status_field(pid, 3)
+
+
+def _status_field(pid: int, number: int) -> int:
+    """A field of /proc/PID/stat, counted from the state, which follows the name; 0 if it ended."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return 0
+    return int(text.rpartition(")")[2].split()[number])

@@ -22,15 +22,26 @@ class OllamaEnv(Arguments):
         service, node = subject.service, subject.node
         if isinstance(service, Finding):
             return
+        host = subject.facts.host
         values = {
             "scope": service.scope,
+            "service": {
+                "user": host.user,
+                "home": host.home,
+                "program": (*host.programs, "")[0],
+                "log": service.log.replace("~", host.home, 1),
+                "files": [
+                    described.path.replace("~", host.home, 1)
+                    for described in backends.files(service)
+                ],
+            },
             "environment": [
                 {"name": Word(variable), "value": value}
                 for variable, value in node.environment.items()
             ],
         }
         for described in backends.files(service):
-            path = described.path.replace("~", subject.facts.host.home, 1)
+            path = described.path.replace("~", host.home, 1)
             file = service.files.get(path, File(None))
             details: tuple[str, ...] = ()
             if described.holds_settings:

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import ClassVar
 
 from fleetctl.model import variables
-from fleetctl.model.facts import Facts, Service, Unknown
+from fleetctl.model.facts import Facts, Host, Service, Unknown
 from fleetctl.model.plan import Change, Finding, Level, Restart, Supervise
 from fleetctl.steps import Subject
 from fleetctl.steps.arguments import Arguments
@@ -22,9 +22,8 @@ class OllamaService(Arguments):
         if isinstance(service, Finding):
             yield service
             return
-        if service.masked:
-            fix = "unmask it, if that was not on purpose"
-            yield Finding(Level.OBSTACLE, "the service of Ollama is masked", fix)
+        if service.blocked:
+            yield Finding(Level.OBSTACLE, service.blocked, service.fix)
             return
         yield from _others(service, subject.facts)
         if not service.enabled:
@@ -37,6 +36,7 @@ class OllamaService(Arguments):
             yield Restart(service.scope, tuple(stale))
         if service.active:
             yield from _unseen(service, wanted)
+            yield from _slow(service, subject.facts.host)
 
 
 def _stale(service: Service, wanted: Mapping[str, str]) -> Iterator[str]:
@@ -77,6 +77,14 @@ def _unseen(service: Service, wanted: Mapping[str, str]) -> Iterator[Finding]:
         if told and seen is not None and not variables.agrees(variable, value, seen):
             text = f"Ollama was given {variable}={given} and uses {seen or '(nothing)'}"
             yield Finding(Level.OBSTACLE, text, "this version of Ollama does not take the value")
+
+
+def _slow(service: Service, host: Host) -> Iterator[Finding]:
+    """A Mac gives its GPU to whoever is logged in; others are not assured of it."""
+    devices = service.computes_on
+    if host.machine == "arm64" and host.system == "Darwin" and devices and "Metal" not in devices:
+        text = f"Ollama does not use the GPU: its log names {', '.join(devices)}"
+        yield Finding(Level.WARNING, text, "it may need somebody logged in at the screen")
 
 
 def _others(service: Service, facts: Facts) -> Iterator[Finding]:

@@ -9,13 +9,16 @@ from dataclasses import asdict
 from fleetctl.model.events import Ended, Event, Looked, Planned
 from fleetctl.ui import console, plan
 
-_LOCK = threading.Lock()
 
+class Events:
+    """A listener; events come from many threads."""
 
-def tell(event: Event) -> None:
-    """Objects of one line each, also when many threads tell something at once."""
-    with _LOCK:
-        console.result(json.dumps({"format": console.FORMAT, **_document(event)}))
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def tell(self, event: Event) -> None:
+        with self._lock:
+            console.result(json.dumps({"format": console.FORMAT, **_document(event)}))
 
 
 def _document(event: Event) -> dict[str, object]:

@@ -114,6 +114,7 @@ def settings(node: Node) -> Iterator[Setting]:
             yield _setting(node, f"ollama.{typed or f'env.{variable}'}", shown)
         yield _setting(node, "exposure", "acknowledged" if node.exposure_acknowledged else None)
         yield _setting(node, "prune", node.prune)
+        yield _setting(node, "power.sleep", node.sleep)
     yield _setting(node, "groups", " ".join(node.groups) or None)
     yield _setting(node, "tags", " ".join(node.tags) or None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterable
@@ -20,7 +21,8 @@ class Progress:
         self._waiting = dict.fromkeys(nodes, "")
         self._total = len(self._waiting)
         self._doing: dict[str, str] = {}
-        self._living = sys.stderr is not None and sys.stderr.isatty()
+        simple = os.environ.get("TERM", "dumb") == "dumb"
+        self._living = sys.stderr is not None and sys.stderr.isatty() and not simple
         self._lock = threading.Lock()
         self._show()
 

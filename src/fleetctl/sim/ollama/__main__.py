@@ -17,10 +17,19 @@ def main(arguments: list[str]) -> int:
             return serve(folder, os.environ)
         case ["-v" | "--version"]:
             return _version(folder, os.environ)
+    if ".app/" in os.path.realpath(sys.argv[0]) and not _answers(folder, os.environ):
+        # the command line starts the app, also when all that was wanted is a look
+        os.spawnvp(os.P_WAIT, "open", ["open", "-j", "-a", "Ollama"])
     with open(os.path.join(folder, "refused.log"), "a", encoding="utf-8") as file:
         file.write(f"ollama: {words} is not simulated\n")
     print(f"Error: not simulated: ollama {' '.join(words)}", file=sys.stderr)
     return 1
+
+
+def _answers(folder: str, environ: Mapping[str, str]) -> bool:
+    behaviour = read_behaviour(os.path.join(folder, "ollama.json"))
+    with socket.socket() as probe:
+        return probe.connect_ex(loopback_address(read_settings(environ), behaviour)) == 0
 
 
 def _version(folder: str, environ: Mapping[str, str]) -> int:

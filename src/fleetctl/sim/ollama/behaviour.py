@@ -32,6 +32,10 @@ class Behaviour(NamedTuple):
     never_answer: bool = False
     crash_after: float = 0.0
     ignore_term: bool = False
+    app_quit_seconds: float = 0.0
+    """How long Ollama.app takes to quit; the real one may need half a minute."""
+    app_respawn_seconds: float = 0.2
+    """Until it starts its server again; the real one waits a second."""
     pull_faults: Mapping[str, str] = {}
     """Model, in its shortest form: not-found, error, stall, cut or end."""
 

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import select
 import signal
 import socket
 import sys
@@ -18,6 +17,7 @@ from .settings import Settings, joined, read_settings
 from .store import Store
 
 _ANY = ("0.0.0.0", "::", "")
+_LOOK_SECONDS = 0.3
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", *_ANY)
 
 
@@ -38,7 +38,7 @@ def serve(folder: str, environ: Mapping[str, str]) -> int:
         print("panic: simulated crash on start", file=sys.stderr)
         return 2
     _handle_signals(ignore_term=faulty and behaviour.ignore_term)
-    threading.Thread(target=_end_with_the_log, daemon=True).start()
+    threading.Thread(target=end_with_its_keeper, args=(folder,), daemon=True).start()
     if faulty and behaviour.crash_after:
         threading.Thread(target=_crash, args=(behaviour.crash_after,), daemon=True).start()
     # the log says that it listens, connections are accepted, and nothing is answered yet
@@ -133,11 +133,15 @@ def _handle_signals(*, ignore_term: bool) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN if ignore_term else leave)
 
 
-def _end_with_the_log() -> None:
-    """Nobody reads the log any more: whoever ran this machine was killed, so it is off."""
-    log_reader = select.poll()
-    log_reader.register(sys.stdout, 0)
-    log_reader.poll()
+def end_with_its_keeper(folder: str) -> None:
+    """Whoever runs this machine was killed, so it is off; nobody else would stop us."""
+    try:
+        with open(os.path.join(folder, "keeper.pid"), encoding="utf-8") as file:
+            keeper = int(file.read())
+    except FileNotFoundError:
+        return  # a server without a machine
+    while os.path.exists(f"/proc/{keeper}"):
+        time.sleep(_LOOK_SECONDS)
     os._exit(1)
 
 

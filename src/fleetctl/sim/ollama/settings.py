@@ -79,7 +79,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     numbers = {name: _number(name, variable(name), other) for name, other in _NUMBERS.items()}
     flags = {name: _flag(variable(name)) for name in _FLAGS}
     models = variable("OLLAMA_MODELS") or f"{home}/.ollama/models"
-    no_cloud, no_cloud_source = _cloud(_flag(variable("OLLAMA_NO_CLOUD")), home)
+    no_cloud, no_cloud_source = cloud(variable("OLLAMA_NO_CLOUD"), home)
     origins = [*filter(None, variable("OLLAMA_ORIGINS").split(",")), *_OWN_ORIGINS]
     remotes = (variable("OLLAMA_REMOTES") or "ollama.com").split(",")
     shown = {
@@ -188,8 +188,9 @@ def _level(text: str) -> str:
     raise AssertionError("the last floor is below every level")
 
 
-def _cloud(by_environment: bool, home: str) -> tuple[bool, str]:
-    by_config = False
+def cloud(variable: str, home: str) -> tuple[bool, str]:
+    """Whether the cloud is off, and who says so."""
+    by_environment, by_config = _flag(variable), False
     try:
         with open(f"{home}/.ollama/server.json", encoding="utf-8") as file:
             by_config = json.load(file).get("disable_ollama_cloud") is True

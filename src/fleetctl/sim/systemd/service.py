@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from fleetctl.sim.processes import Account, start_process, wait_without_reaping
+from fleetctl.sim.processes import (
+    JOINED,
+    Account,
+    signal_group,
+    start_process,
+    wait_without_reaping,
+)
 from fleetctl.sim.systemd.envfile import parse_environment_file
 from fleetctl.sim.systemd.journal import Journal, entry
 from fleetctl.sim.systemd.unit import Unit, valid_variable
@@ -96,12 +102,12 @@ class Service:
         pid = self.state.main_pid
         if pid:
             self._enter("deactivating", "stop-sigterm")
-            _signal_group(pid, signal.SIGTERM)
+            signal_group(pid, signal.SIGTERM)
         self._changed.notify_all()
         if not self._changed.wait_for(lambda: self.idle, timeout=min(limit, threading.TIMEOUT_MAX)):
             self.state.result = "timeout"
             self._say(f"{self.unit.name}: State 'stop-sigterm' timed out. Killing.")
-            _signal_group(pid, signal.SIGKILL)
+            signal_group(pid, signal.SIGKILL)
             self._changed.wait_for(lambda: self.idle)
         self._say(f"Stopped {self._title}.")
 
@@ -119,7 +125,7 @@ class Service:
         try:
             environment = self._environment()
             process = start_process(
-                unit.argv, self._around.account, environment, self._folder(), joined_output=True
+                unit.argv, self._around.account, environment, self._folder(), JOINED
             )
         except OSError as error:
             self._fail_to_spawn(error)
@@ -136,7 +142,7 @@ class Service:
         def watch() -> None:
             wait_without_reaping(process.pid)
             # what is left of the group goes while its number still is ours
-            _signal_group(process.pid, signal.SIGKILL)
+            signal_group(process.pid, signal.SIGKILL)
             code = process.wait()
             # its last words are in the journal before anybody can see that it has ended
             copier.join(timeout=_LAST_WORDS_SECONDS)
@@ -253,11 +259,6 @@ def _copy_lines(source: IO[bytes], record: Callable[[str], None]) -> None:
     with source:
         for line in source:
             record(line.decode("utf-8", "replace").rstrip("\n"))
-
-
-def _signal_group(pid: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(pid, number)
 
 
 def _now() -> int:

@@ -8,13 +8,14 @@ import socket
 import threading
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _CLIENT = """\
 #!{python} -IS
 import _socket, os, sys
-call = [{token!r}, {name!r}, os.getcwd(), os.environ.get("XDG_RUNTIME_DIR", ""), *sys.argv[1:]]
+call = [{token!r}, {name!r}, os.getcwd(), str(os.getpid()), str(os.getuid()), str(len(sys.argv))]
+call += sys.argv[1:] + ["=".join(pair) for pair in os.environ.items()]
 machine = _socket.socket()
 machine.connect(("127.0.0.1", {port}))
 machine.sendall(os.fsencode("\\0".join(call)))
@@ -22,10 +23,10 @@ machine.shutdown(_socket.SHUT_WR)
 answer = b""
 while part := machine.recv(65536):
     answer += part
-code, out, err = answer.split(b"\\0")
+code, out, err, *becomes = answer.split(b"\\0")
 os.write(1, out) if out else None
 os.write(2, err) if err else None
-os._exit(int(code or 125))
+os.execvp(becomes[0], becomes) if becomes else os._exit(int(code or 125))
 """
 
 
@@ -35,10 +36,13 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
+    """What was asked, and by whom."""
+
     folder: Path
-    runtime: str
-    """XDG_RUNTIME_DIR of the caller."""
     arguments: list[str]
+    environment: Mapping[str, str] = field(default_factory=dict)
+    pid: int = 0
+    uid: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class Answer:
     out: str = ""
     err: str = ""
     code: int = 0
+    becomes: tuple[str, ...] = ()
+    """A command that the tool is replaced by."""
 
 
 Tool = Callable[[Call], Answer]
@@ -103,12 +109,15 @@ class Switchboard:
     def _talk(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rb") as incoming:
             words = incoming.read().decode("utf-8", "surrogateescape").split("\0")
-            token, name, folder, runtime, *arguments = words
+            token, name, folder, pid, uid, count, *rest = words
             bench = self._benches.get(token)
             if bench is None:
                 return
-            answer = bench.answer(name, Call(Path(folder), runtime, arguments))
-            parts = "\0".join([str(answer.code), answer.out, answer.err])
+            arguments, pairs = rest[: int(count) - 1], rest[int(count) - 1 :]
+            environment = dict(pair.split("=", 1) for pair in pairs)
+            call = Call(Path(folder), arguments, environment, int(pid), int(uid))
+            answer = bench.answer(name, call)
+            parts = "\0".join([str(answer.code), answer.out, answer.err, *answer.becomes])
             connection.sendall(parts.encode("utf-8", "surrogateescape"))
 
 

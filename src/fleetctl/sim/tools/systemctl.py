@@ -50,7 +50,7 @@ class Systemctl:
             return Answer(f"systemd {VERSION} ({VERSION}.39-1~deb12u2)\n+PAM +AUDIT\n")
         if not words:
             raise Refused("no verb")
-        if "user" in options and call.runtime != self.runtime:
+        if "user" in options and call.environment.get("XDG_RUNTIME_DIR") != self.runtime:
             return Answer(err="Failed to connect to bus: No medium found\n", code=1)
         verb, *names = words
         units = [name if "." in name else f"{name}.service" for name in names]

@@ -1,0 +1,105 @@
+"""What a Mac has answered to `look_at_mac`, taken apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+from fleetctl.model import server_log
+from fleetctl.model.facts import File, Sudo, Unknown
+from fleetctl.shell import Record
+
+
+class Job:
+    """What launchd prints of a job; one that it does not know is empty."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def line(self, name: str) -> str:
+        """A value at the job's own level: blocks further in repeat some of the names."""
+        found = re.search(rf"^\t{re.escape(name)} = (.*)$", self.text, re.MULTILINE)
+        return found[1] if found else ""
+
+    @property
+    def pid(self) -> int | None:
+        return int(self.line("pid")) if self.line("pid").isdecimal() else None
+
+    @property
+    def crashes(self) -> int:
+        text = self.line("successive crashes")
+        return int(text) if text.isdecimal() else 0
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        block = re.search(r"^\tenvironment = \{\n(.*?)^\t\}", self.text, re.MULTILINE | re.DOTALL)
+        return dict(re.findall(r"^\t\t(\w+) => (.*)$", block[1] if block else "", re.MULTILINE))
+
+
+class Answers:
+    def __init__(self, record: Record) -> None:
+        self.gui = "gui" in record.text.split()
+        self._texts = {name: raw.decode(errors="replace") for name, raw in record.sections.items()}
+        self.files = {
+            name.removeprefix("file "): File.listed(raw, self.text(name.replace("file", "mode", 1)))
+            for name, raw in record.sections.items()
+            if name.startswith("file ")
+        }
+        self.disabled = set(re.findall(r'"([^"]+)" => (?:disabled|true)', self.text("disabled")))
+
+    def text(self, section: str) -> str:
+        return self._texts.get(section, "")
+
+    @property
+    def sudo(self) -> Sudo:
+        said = self.text("sudo").strip()
+        return "root" if said == "root" else "free" if said == "free" else "refused"
+
+    def job(self, domains: tuple[str, ...], *labels: str) -> Job:
+        """The first of these jobs that launchd knows."""
+        for name, said in self._texts.items():
+            kind, _, target = name.partition(" ")
+            domain, _, label = target.rpartition("/")
+            if kind == "job" and label in labels and domain.startswith(domains):
+                return Job(said)
+        return Job("")
+
+    def content(self, path: str) -> str:
+        """Of a file, by a path in which `~` stands for whatever home the node has."""
+        ending = path.removeprefix("~")
+        found = next((file for at, file in self.files.items() if at.endswith(ending)), None)
+        return found.content if found and isinstance(found.content, str) else ""
+
+    def serving(self, pid: int | None, program: str = "") -> tuple[int, datetime] | None:
+        """A server, by its number or by what it runs: its pid, and when it began."""
+        for line in self.text("processes").splitlines():
+            words = line.split(None, 7)
+            if len(words) < 8 or not words[0].isdecimal():
+                continue
+            runs = bool(program) and words[7] == f"{program} serve"
+            if int(words[0]) == pid or runs:
+                zone = self.text("zone").strip() or "+0000"
+                try:
+                    text = f"{' '.join(words[3:7])} {zone}"
+                    return int(words[0]), datetime.strptime(text, "%b %d %H:%M:%S %Y %z")
+                except ValueError:
+                    return None
+        return None
+
+    def log(self, path: str) -> str:
+        ending = path.removeprefix("~")
+        logs = ((name, text) for name, text in self._texts.items() if name.startswith("log "))
+        return next((text for name, text in logs if name.endswith(ending)), "")
+
+    def effective(self, log: str, since: datetime | None) -> Mapping[str, str] | Unknown:
+        """What the server says of itself, if it has said so since it began."""
+        said = self.log(log)
+        values, moment = server_log.effective(said), server_log.moment(said)
+        if since is None:
+            return Unknown("it does not run")
+        if values is None or moment is None:
+            return Unknown("its log says nothing of it")
+        if moment.timestamp() < since.timestamp() - 1:
+            return Unknown("its log says nothing since it was started")
+        return values

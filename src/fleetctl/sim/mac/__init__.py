@@ -1,0 +1,1 @@
+"""The simulated Mac: what stands around its launchd."""

@@ -1,0 +1,112 @@
+"""How Ollama is on a new Mac: the ways that people have it, before fleetctl comes."""
+
+import plistlib
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from fleetctl.sim.installed import program_script
+from fleetctl.sim.mac.system import MacOS
+from fleetctl.sim.machine import Place
+from fleetctl.sim.ollama.app import LOGIN_ITEM
+from fleetctl.sim.processes import JOINED, start_process
+from fleetctl.sim.tools.calls import write_program
+
+Furnishing = Literal["app", "agent", "brew", "installed", "manual", "absent"]
+"""`app`: Ollama.app, opened at each login. `agent`: a LaunchAgent keeps a server running. `brew`:
+Homebrew does. `installed`: the program, and nothing that runs it. `manual`: somebody has typed
+`ollama serve`."""
+
+LABEL = "dev.fleetctl.ollama"
+
+
+@dataclass(frozen=True, slots=True)
+class Rooms:
+    place: Place
+    system: MacOS
+    installed: Path
+    """Where the simulated programs are."""
+    python: str
+
+    @property
+    def _program(self) -> Path:
+        return self.place.home / ".local/bin/ollama"
+
+    def furnish(self, how: Furnishing, environment: Mapping[str, str]) -> None:
+        home = self.place.home
+        for folder in ("Library/LaunchAgents", ".ollama/logs", ".local/bin"):
+            (home / folder).mkdir(parents=True, exist_ok=True)
+        match how:
+            case "app":
+                self._app(home / "Applications/Ollama.app/Contents")
+            case "brew":
+                self._brew()
+            case "agent" | "installed" | "manual":
+                self._write_ollama(self._program)
+        if how == "agent":
+            self._agent(environment)
+        self.place.account.own_all(home)
+
+    def serve_by_hand(self, environment: Mapping[str, str]) -> None:
+        session = {**self.system.session_environment, **environment}
+        argv = [str(self._program), "serve"]
+        process = start_process(argv, self.place.account, session, str(self.place.home), JOINED)
+        threading.Thread(target=process.communicate, daemon=True).start()
+
+    def _write_ollama(self, path: Path) -> None:
+        self._write(path, "__main__")
+
+    def _write(self, path: Path, module: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        script = program_script(self.installed, self.python, self.place.folder, module)
+        write_program(path, script)
+
+    def _agent(self, environment: Mapping[str, str]) -> None:
+        log = str(self.place.home / ".ollama/logs/fleetctl-server.log")
+        values: dict[str, Any] = {
+            "Label": LABEL,
+            "ProgramArguments": [str(self._program), "serve"],
+            "EnvironmentVariables": dict(environment),
+            "RunAtLoad": True,
+            "KeepAlive": True,
+            "StandardOutPath": log,
+            "StandardErrorPath": log,
+        }
+        _write_plist(self.place.home / f"Library/LaunchAgents/{LABEL}.plist", values)
+
+    def _app(self, contents: Path) -> None:
+        """The bundle, its command line as people have it in their PATH, and its login item."""
+        self._write(contents / "MacOS/Ollama", "app")
+        self._write_ollama(contents / "Resources/ollama")
+        self._program.symlink_to(contents / "Resources/ollama")
+        squirrel = contents / "Frameworks/Squirrel.framework/Versions/A/Squirrel"
+        squirrel.parent.mkdir(parents=True)
+        write_program(squirrel, f'#!/bin/sh\nexec "{contents}/MacOS/Ollama" hidden\n')
+        values = {
+            "Label": LOGIN_ITEM.removesuffix(".plist"),
+            "ProgramArguments": [str(squirrel), "background"],
+            "RunAtLoad": True,
+            "LimitLoadToSessionType": "Aqua",
+        }
+        plist = contents / "Library/LaunchAgents" / LOGIN_ITEM
+        plist.parent.mkdir(parents=True)
+        _write_plist(plist, values)
+        items = self.place.folder / "login-items"
+        items.mkdir()
+        (items / LOGIN_ITEM).symlink_to(plist)
+        self.place.account.own_all(items)
+
+    def _brew(self) -> None:
+        brew = self.system.brew
+        self._write_ollama(brew.prefix / "opt/ollama/bin/ollama")
+        for folder in (brew.bin, brew.prefix / "var/log"):
+            folder.mkdir(parents=True, exist_ok=True)
+        (brew.bin / "ollama").symlink_to("../opt/ollama/bin/ollama")
+        brew.write_plist(brew.label, self.system.user)
+
+
+def _write_plist(path: Path, values: Mapping[str, Any]) -> None:
+    path.write_bytes(plistlib.dumps(dict(values)))
+    path.chmod(0o644)

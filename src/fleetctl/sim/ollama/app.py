@@ -1,0 +1,155 @@
+"""Ollama.app: keeps a server running as its child, with the settings that its window has."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+from . import app_settings, log
+from .behaviour import Behaviour, read_behaviour
+from .server import end_with_its_keeper
+from .settings import cloud
+
+_KEPT_LOGS = 5
+_KILL_SECONDS = 5.0
+_LOOK_SECONDS = 0.02
+_QUITTING = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+LOGIN_ITEM = "com.ollama.ollama.plist"
+
+
+def main(arguments: list[str]) -> int:
+    """FOLDER of the machine, then what `open --args` passes on."""
+    folder, *words = arguments
+    if "serve" in words:
+        print("serve command not supported, use ollama", file=sys.stderr)
+        return 1
+    if unknown := set(words) - {"hidden", "--fast-startup"}:
+        _refuse(folder, f"Ollama.app: {unknown} is not simulated")
+    threading.Thread(target=end_with_its_keeper, args=(folder,), daemon=True).start()
+    app = _App(folder, os.environ["HOME"])
+    if "hidden" in words and "--fast-startup" not in words:
+        app.update()
+    app.register()
+    return app.run()
+
+
+class _App:
+    def __init__(self, folder: str, home: str) -> None:
+        self._folder = folder
+        self._home = home
+        contents = os.path.dirname(os.path.dirname(os.path.realpath(sys.argv[0])))
+        self._contents = contents
+        self._quitting = False
+        self._reaped = False
+
+    @property
+    def _behaviour(self) -> Behaviour:
+        return read_behaviour(os.path.join(self._folder, "ollama.json"))
+
+    def update(self) -> None:
+        """What was downloaded before is installed by a start in the background."""
+        staged = os.path.join(self._home, "Library/Caches/ollama/updates/version")
+        if os.path.exists(staged) and app_settings.read(self._home)["auto_update_enabled"]:
+            with open(staged, encoding="utf-8") as file:
+                version = file.read().strip()
+            os.unlink(staged)
+            behaviour = self._behaviour._replace(version=version)
+            behaviour.write(os.path.join(self._folder, "ollama.json"))
+
+    def register(self) -> None:
+        """From now on it starts at each login."""
+        items = os.path.join(self._folder, "login-items")
+        os.makedirs(items, exist_ok=True)
+        link = os.path.join(items, LOGIN_ITEM)
+        if not os.path.islink(link):
+            os.symlink(os.path.join(self._contents, "Library/LaunchAgents", LOGIN_ITEM), link)
+
+    def run(self) -> int:
+        for number in _QUITTING:
+            signal.signal(number, self._quit)
+        logs = os.path.join(self._home, ".ollama/logs")
+        os.makedirs(logs, exist_ok=True)
+        for name in ("app", "server"):
+            _rotate(logs, name)
+        with open(os.path.join(logs, "app.log"), "ab") as own:
+            os.dup2(own.fileno(), 2)
+        log.info("app.go:1", "starting Ollama", app=self._contents)
+        while not self._quitting:
+            child = self._serve(os.path.join(logs, "server.log"))
+            while child.poll() is None and not self._quitting:
+                time.sleep(_LOOK_SECONDS)
+            if self._quitting:
+                self._leave(child)
+            elif child.returncode == 1 and not self._reaped:
+                self._reap()
+            time.sleep(0 if self._quitting else self._behaviour.app_respawn_seconds)
+        return 0
+
+    def _serve(self, log_file: str) -> "subprocess.Popen[bytes]":
+        """A new life of the server; the log of the next one goes on in the same file."""
+        settings = app_settings.read(self._home)
+        no_cloud, _ = cloud(os.environ.get("OLLAMA_NO_CLOUD", ""), self._home)
+        environment = {
+            **os.environ,
+            **app_settings.overrides(settings),
+            "OLLAMA_NO_CLOUD": "1" if no_cloud else "0",
+        }
+        program = os.path.join(self._contents, "Resources/ollama")
+        with open(log_file, "ab") as output:
+            child = subprocess.Popen(
+                [program, "serve"],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        pid_file = os.path.join(os.path.dirname(app_settings.database(self._home)), "ollama.pid")
+        with open(pid_file, "w", encoding="utf-8") as file:
+            file.write(str(child.pid))
+        return child
+
+    def _quit(self, _number: int, _frame: object) -> None:
+        self._quitting = True
+
+    def _leave(self, child: "subprocess.Popen[bytes]") -> None:
+        time.sleep(self._behaviour.app_quit_seconds)
+        child.send_signal(signal.SIGINT)
+        try:
+            child.wait(timeout=_KILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            child.kill()
+
+    def _reap(self) -> None:
+        """The port is taken: whatever other server of this machine there is, is ended, once."""
+        self._reaped = True
+        for pid in _servers(self._folder):
+            os.kill(pid, signal.SIGTERM)
+
+
+def _servers(folder: str) -> Iterator[int]:
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        is_simulated = os.fsencode(folder) in words and b"serve" in words
+        if is_simulated or (words[1:2] == [b"serve"] and words[0].endswith(b"/ollama")):
+            yield int(name)
+
+
+def _rotate(folder: str, name: str) -> None:
+    """server.log becomes server-1.log, and so on."""
+    numbered = [os.path.join(folder, f"{name}-{at}.log") for at in range(1, _KEPT_LOGS + 1)]
+    files = [os.path.join(folder, f"{name}.log"), *numbered]
+    for older, newer in reversed(list(zip(files[1:], files, strict=False))):
+        if os.path.exists(newer):
+            os.replace(newer, older)
+
+
+def _refuse(folder: str, what: str) -> None:
+    with open(os.path.join(folder, "refused.log"), "a", encoding="utf-8") as file:
+        file.write(what + "\n")

@@ -1,0 +1,180 @@
+"""Faults of the controller's own surroundings, by their numbers in the catalogue: where the output
+of a check goes to, and what kind of terminal it is."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from fleetctl.errors import Exit
+from tests.conftest import clean_environment
+from tests.fleet_fixtures import Project, simulated_project
+from tests.sim.remote import answering, eventually
+
+
+@pytest.fixture(scope="module")
+def project() -> Iterator[Project]:
+    with simulated_project() as project:
+        machine = project.add("box")
+        project.nodes["dead"] = {"ssh": {"host": "127.0.0.1", "port": 1}, "ollama": {"host": "::1"}}
+        project.write()
+        eventually(lambda: answering(machine))
+        yield project
+
+
+def in_shell(project: Project, command: str) -> subprocess.CompletedProcess[str]:
+    folder = project.fleetctl.folder
+    return subprocess.run(
+        ["/bin/bash", "-o", "pipefail", "-c", command.replace("check", "$CHECK")],
+        cwd=folder,
+        env={**clean_environment(folder), "CHECK": f"{sys.executable} -m fleetctl check"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "codes"),
+    [
+        ("check | head -1", {Exit.UNREACHABLE, Exit.PIPE_CLOSED}),
+        ("check | true", {Exit.UNREACHABLE, Exit.PIPE_CLOSED}),
+        ("check >&-", {Exit.FAILED}),
+        ("check 2>&-", {Exit.UNREACHABLE}),
+        ("check >&- 2>&-", {Exit.FAILED}),
+        ("check >/dev/full", {Exit.FAILED}),
+        ("check --json >/dev/full", {Exit.FAILED}),
+        ("check 2>/dev/full", {Exit.UNREACHABLE}),
+    ],
+)
+def test_fault_67_output_that_nobody_takes_is_no_crash(
+    command: str, codes: set[Exit], project: Project
+) -> None:
+    done = in_shell(project, command)
+    assert done.returncode in codes, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    if "head" in command:
+        assert done.stdout == "box: OLLAMA_HOST=127.0.0.1:11434 (holds already)\n"
+
+
+def test_fault_67_a_pipe_whose_reader_is_gone_ends_it_quietly(project: Project) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    folder = project.fleetctl.folder
+    done = subprocess.run(
+        [sys.executable, "-m", "fleetctl", "check", "--json"],
+        cwd=folder,
+        env=clean_environment(folder),
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    os.close(writer)
+    assert done.returncode == Exit.PIPE_CLOSED
+    assert "Traceback" not in done.stderr
+
+
+def answer(document: dict[str, Any]) -> dict[str, Any]:
+    """All but the time that it took, and findings: a simulated machine sees the processes of this
+    one, and a server of somebody else's tests may come and go among them."""
+    nodes = {name: {**node, "findings": None} for name, node in document["nodes"].items()}
+    return {**document, "nodes": nodes, "seconds": None, "log": None}
+
+
+SURROUNDINGS: list[Mapping[str, str]] = [
+    {"TERM": "dumb"},
+    {"NO_COLOR": "1"},
+    {"COLUMNS": "20"},
+    {"LANG": "C"},
+    {"LC_ALL": "de_DE.ISO-8859-1"},
+    {"LC_ALL": "nonsense"},
+]
+
+
+@pytest.mark.parametrize("env", SURROUNDINGS, ids=str)
+def test_fault_68_without_a_terminal_the_answer_is_the_same(
+    env: Mapping[str, str], project: Project
+) -> None:
+    usual = project.fleetctl("check", "--json").exits(4)
+    found = project.fleetctl("check", "--json", env=env).exits(4)
+    assert answer(found.json) == answer(usual.json)
+    plain = project.fleetctl("check", env=env).exits(4)
+    assert "\x1b" not in plain.out + plain.err + found.out + found.err
+
+
+def on_terminal(
+    project: Project, *arguments: str, env: Mapping[str, str], width: int = 80, storm: bool = False
+) -> tuple[int, bytes]:
+    """The exit code, and all that the terminal got."""
+    main, side = pty.openpty()
+    resize(main, width)
+    folder = project.fleetctl.folder
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fleetctl", "check", *arguments],
+        cwd=folder,
+        env={**clean_environment(folder), **env},
+        stdin=side,
+        stdout=side,
+        stderr=side,
+        start_new_session=True,
+    )
+    os.close(side)
+    shown = bytearray()
+    reader = threading.Thread(target=drain, args=(main, shown))
+    reader.start()
+    while storm and process.poll() is None:
+        for columns in (1, 20, 0, 300):
+            resize(main, columns)
+            process.send_signal(signal.SIGWINCH)
+            time.sleep(0.002)
+    code = process.wait(60)
+    reader.join(10)
+    os.close(main)
+    return code, bytes(shown)
+
+
+def resize(terminal: int, columns: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+
+def drain(terminal: int, shown: bytearray) -> None:
+    with contextlib.suppress(OSError):  # how a pty says that the other side is gone
+        while data := os.read(terminal, 65536):
+            shown += data
+
+
+def test_fault_68_a_terminal_that_is_too_simple_for_escape_codes_gets_none(
+    project: Project,
+) -> None:
+    code, shown = on_terminal(project, env={"TERM": "dumb"})
+    assert code == Exit.UNREACHABLE
+    assert b"\x1b" not in shown
+    code, shown = on_terminal(project, env={"TERM": "xterm", "NO_COLOR": "1"})
+    assert code == Exit.UNREACHABLE
+    assert b"\x1b[3" not in shown
+
+
+@pytest.mark.parametrize("env", [{}, {"LANG": "C"}, {"LC_ALL": "nonsense"}], ids=str)
+def test_fault_68_a_narrow_terminal_in_a_storm_of_sizes_gets_the_same_answer(
+    env: Mapping[str, str], project: Project
+) -> None:
+    code, shown = on_terminal(project, env={"TERM": "xterm", **env}, width=20, storm=True)
+    assert code == Exit.UNREACHABLE
+    assert b"Traceback" not in shown
+    assert b"127.0.0.1:1 refused the connection" in shown
+    assert b"2 nodes: 1 differ, 1 unreachable (" in shown
