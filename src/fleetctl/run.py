@@ -184,6 +184,7 @@ def _change(
         gate=threading.Semaphore(max(1, (rollout.serial or _TENTH).of(count))),
         stop=stop,
         halted=budget.halted,
+        failing=budget.fails,
         wait_idle=rollout.wait_idle,
     )
 

@@ -32,13 +32,14 @@ def node(manage: Manage) -> Managed:
     return managed
 
 
-def stays(managed: Managed, before: Seen, code: int = 5) -> Outcome:
+def stays(managed: Managed, before: Seen) -> Outcome:
     """The run fails, and the node is as it was, not even restarted."""
-    outcome = managed.apply().exits(code)
+    answered = managed.answers()
+    outcome = managed.apply().exits(5)
     after = managed.seen()
     assert after == before
     assert after.run == before.run
-    assert managed.answers()
+    assert managed.answers() == answered
     return outcome
 
 
@@ -90,30 +91,25 @@ def test_fault_32_a_read_only_file_system_is_left_alone(node: Managed) -> None:
 @pytest.mark.parametrize(
     ("what", "make", "says"),
     [
-        ("symbolic link", f"ln -s /tmp/elsewhere {SETTINGS}", "is not a regular file"),
+        ("symbolic link", f"ln -s /etc/elsewhere {SETTINGS}", "is not a regular file"),
         ("dangling link", f"ln -s /tmp/nowhere {SETTINGS}", "is a symbolic link"),
         ("folder", f"mkdir {SETTINGS}", "is not a regular file"),
         ("fifo", f"mkfifo {SETTINGS}", "is not a regular file"),
-        ("hard link", f"ln /tmp/elsewhere {SETTINGS}", "has a second name"),
+        ("hard link", f"ln /etc/elsewhere {SETTINGS}", "has a second name"),
     ],
 )
 def test_fault_33_what_is_no_plain_file_is_not_followed(
-    what: str, make: str, says: str, shared_node: Managed
+    what: str, make: str, says: str, manage: Manage
 ) -> None:
-    node = shared_node
-    node.run(f"rm -rf {FOLDER}; mkdir {FOLDER}; echo '# theirs' >/tmp/elsewhere; {make}")
+    node = manage("installer")
+    node.run(f"rm -rf {FOLDER}; mkdir {FOLDER}; echo '# theirs' >/etc/elsewhere; {make}")
     began = time.monotonic()
     outcome = node.project("apply", *QUICK, "--timeout", "20").exits(5)
     assert time.monotonic() - began < 20
     assert says in outcome.out
-    assert node.run("cat /tmp/elsewhere") == "# theirs"
+    assert node.run("cat /etc/elsewhere") == "# theirs"
     assert node.run(f"ls -A {FOLDER}") == "ollama.env"
     node.run(f"rm -rf {FOLDER}")
-
-
-@pytest.fixture
-def shared_node(manage: Manage) -> Managed:
-    return manage("installer")
 
 
 def test_fault_34_a_folder_on_another_device_and_a_file_that_is_one(node: Managed) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 from fleetctl import backends
 from fleetctl.errors import FleetError
@@ -14,6 +15,8 @@ from fleetctl.model.plan import Level, Restart
 from fleetctl.shell.transaction import Patience
 
 _POLL = 0.3
+_LEAST = 5.0
+"""Seconds for one look, also when no more are left."""
 _CRASHES = 2
 """Starts after which nobody needs to wait for another."""
 
@@ -39,7 +42,8 @@ def answering(observer: Observer, link: Link, node: Node, seconds: float) -> Fac
     """The facts as soon as Ollama answers, or why it does not."""
     deadline = time.monotonic() + seconds
     while True:
-        facts = observer.facts(link, node)
+        left = max(deadline - time.monotonic(), _LEAST)
+        facts = _within(observer, left).facts(link, node)
         api = facts.api
         service = backends.service_of(node, facts)
         if isinstance(service, Service):
@@ -51,6 +55,12 @@ def answering(observer: Observer, link: Link, node: Node, seconds: float) -> Fac
             why = api.why if isinstance(api, Unknown) else "its service is not running"
             return f"Ollama was not up after {seconds:g} s: {why}"
         time.sleep(_POLL)
+
+
+def _within(observer: Observer, seconds: float) -> Observer:
+    """For a server that takes connections and says nothing, which must not cost more than that."""
+    limits = replace(observer.limits, seconds=min(observer.limits.seconds, seconds))
+    return replace(observer, limits=limits)
 
 
 def _start(facts: Facts, node: Node) -> tuple[str, int | None] | None:

@@ -45,6 +45,8 @@ class Means:
     stop: threading.Event
     halted: Callable[[], str | None]
     """Why no other node shall be begun."""
+    failing: Callable[[str], None]
+    """Hears that a node has failed before the gate opens for the next."""
     wait_idle: bool = False
 
 
@@ -96,28 +98,40 @@ class Work:
         with self.means.gate if batch.restarts and serving else ExitStack():
             if reason := self.means.halted():
                 return self._outcome("skipped", reason)
-            if batch.restarts and isinstance(plan.facts.api, Api):
-                self._say_who_is_disturbed(plan.facts.api.port)
-            process = self._shell(batch.as_root, plan)
-            session = Session(process, batch.transaction, self.means.patience)
-            made: list[str] = []
+            try:
+                ended = self._transact(batch, plan, held, serving)
+            except FleetError:
+                self.means.failing(self.node.name)
+                raise
+            if ended and ended.exit_code != Exit.OK:
+                self.means.failing(self.node.name)
+            return ended
 
-            def tell(number: int) -> None:
-                made.append(batch.changes[number].title)
-                self.means.tell(Did(self.node.name, made[-1]))
+    def _transact(
+        self, batch: Batch, plan: NodePlan, held: ExitStack, serving: bool
+    ) -> Outcome | None:
+        if batch.restarts and isinstance(plan.facts.api, Api):
+            self._say_who_is_disturbed(plan.facts.api.port)
+        process = self._shell(batch.as_root, plan)
+        session = Session(process, batch.transaction, self.means.patience)
+        made: list[str] = []
 
-            def judge() -> str | None:
-                self.means.tell(Doing(self.node.name, "waiting for Ollama"))
-                return illness(self.means.observer, self.link, self.node, self.means.patience)
+        def tell(number: int) -> None:
+            made.append(batch.changes[number].title)
+            self.means.tell(Did(self.node.name, made[-1]))
 
-            course = session.run(tell, judge)
-            if course.word == "lost":
-                return self._look_again(batch, made)
-            held.callback(session.release)
-            if course.word in ("committed", "held", "recovered"):
-                self.done += made
-                return None
-            return self._failed(batch, course, serving)
+        def judge() -> str | None:
+            self.means.tell(Doing(self.node.name, "waiting for Ollama"))
+            return illness(self.means.observer, self.link, self.node, self.means.patience)
+
+        course = session.run(tell, judge)
+        if course.word == "lost":
+            return self._look_again(batch, made)
+        held.callback(session.release)
+        if course.word in ("committed", "held", "recovered"):
+            self.done += made
+            return None
+        return self._failed(batch, course, serving)
 
     def _shell(self, as_root: bool, plan: NodePlan) -> Process:
         if not as_root or plan.facts.host.uid == 0:

@@ -28,13 +28,18 @@ class Budget:
 
     def __init__(self, allowed: int | None, failed: int, stop: threading.Event) -> None:
         self._allowed = allowed
-        self._failed = failed
+        self._before = failed
+        self._names = set[str]()
         self._stop = stop
         self._lock = threading.Lock()
 
-    def count(self, outcome: Outcome) -> None:
+    def fails(self, node: str) -> None:
         with self._lock:
-            self._failed += outcome.exit_code != Exit.OK
+            self._names.add(node)
+
+    @property
+    def _failed(self) -> int:
+        return self._before + len(self._names)
 
     def halted(self) -> str | None:
         """Why no other node shall be begun."""
@@ -57,7 +62,8 @@ def roll_out(
         if reason := budget.halted():
             return Outcome(plan.node, "skipped", message=reason)
         outcome = carry_out(plan)
-        budget.count(outcome)
+        if outcome.exit_code != Exit.OK:
+            budget.fails(plan.node)
         return outcome
 
     for _, outcome in in_parallel(one, plans, forks):
