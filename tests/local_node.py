@@ -43,6 +43,7 @@ class LocalNode:
     operations: tuple[Operation, ...]
     before: Mapping[str, str]
     enabled: bool
+    shell: tuple[str, ...] = ("dash", "-s")
 
     def reset(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
@@ -98,12 +99,12 @@ class LocalNode:
         return Transaction(str(self.state), "ada@desk", "", supervisor=self.supervisor)
 
     def run(self, transaction: Transaction, change: Change = str, verdict: str = "commit") -> Heard:
-        """One session to its end, whichever that is."""
+        """One session to its end, whichever that is; the verdict may be silence, or no more."""
         nonce = secrets.token_hex(8)
-        text = _without_sync(change(script_of(transaction, nonce, Patience(silent=5))))
+        text = _without_sync(change(script_of(transaction, nonce, Patience(silent=2))))
         heard = Heard([])
         with subprocess.Popen(
-            ["dash", "-s"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            self.shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True,
         ) as shell:  # fmt: skip
             assert shell.stdin
@@ -114,7 +115,11 @@ class LocalNode:
                 shell.stdin.flush()
                 for line in shell.stdout:
                     heard.records.append(line.removeprefix(f"@@{nonce} ").rstrip("\n"))
-                    if word := words.get(heard.records[-1]):
+                    word = words.get(heard.records[-1])
+                    if word == "no more":
+                        words.clear()
+                        shell.stdin.close()
+                    elif word and word != "silence":
                         shell.stdin.write(f"{word}\n")
                         shell.stdin.flush()
                 shell.stdin.close()

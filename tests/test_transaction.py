@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -16,6 +17,7 @@ from fleetctl.shell.transaction import Operation
 from tests.conftest import needs_shell
 from tests.disturbed import at_step
 from tests.local_node import LocalNode, dying_at_command
+from tests.test_shell import SHELLS
 
 SCRIPT = Path(shell.__file__).with_name("transaction.sh").read_text()
 BATCHES = Path(execute.__file__).with_name("batches.py").read_text()
@@ -23,8 +25,10 @@ DIES = "kill -9 $$"
 
 OPERATIONS = {
     "apply": ("replace 0", "replace 1", "verify", "reload", "enable", "run 0", "restart"),
-    "remove": ("discard 0", "replace 1", "verify", "reload", "disable", "restart", "forget"),
-}
+    "remove": (
+        "discard 0", "replace 1", "verify", "reload", "disable", "halt", "restart", "forget",
+    ),
+}  # fmt: skip
 WANTED: Mapping[str, Mapping[str, str | None]] = {
     "apply": {"settings": "new\n", "deep/er/drop-in": "fresh\n"},
     "remove": {"settings": None, "drop-in": "as before\n"},
@@ -97,6 +101,19 @@ def test_what_shall_be_forgotten_leaves_no_folder(tmp_path: Path) -> None:
     undisturbed(node)
     assert node.files() == node.wanted
     assert not node.state.exists()
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_commits_goes_back_and_notices_silence(shell: str, tmp_path: Path) -> None:
+    needs_shell(SHELLS[shell][0])
+    node = replace(local_node("apply", tmp_path), shell=tuple(SHELLS[shell]))
+    node.reset()
+    before = node.files()
+    for verdict in ("rollback", "no more", "silence"):
+        assert "undone" in node.run(node.transaction(), verdict=verdict), verdict
+        assert node.files() == before
+    node.apply()
+    assert node.files() == node.wanted
 
 
 def test_rollback_leaves_everything_as_it_was(node: LocalNode) -> None:

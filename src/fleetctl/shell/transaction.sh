@@ -464,6 +464,7 @@ forget_all() {
 
 session() {
   trap '' PIPE HUP
+  set +f
   umask 022
   forgetting=''
   blank
