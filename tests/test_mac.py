@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from fleetctl.backends.launchd import REPORT
 from fleetctl.sim.mac.mac import Mac
 from tests.conftest import ROOT
 from tests.fleet_fixtures import Project, simulated_project, snapshot
-from tests.sim.remote import answering, eventually
+from tests.sim.remote import answering, connect, eventually, execute
 
 QUICK = ("--yes", "--health-timeout", "8", "--settle", "0.5")
 AGENT = "Library/LaunchAgents/dev.fleetctl.ollama.plist"
@@ -162,3 +163,33 @@ def test_macs_and_linux_machines_share_one_inventory(project: Project) -> None:
     assert "1 unreachable" in outcome.out
     assert "2 changed" in outcome.out
     project.fleetctl("check", "--limit", "!gone").exits(0)
+
+
+def test_fault_49_a_job_that_goes_slowly_is_waited_for_and_brought_in_again(
+    project: Project,
+) -> None:
+    """`bootout` says yes at once, and `bootstrap` says 5 until the old server is really gone."""
+    mac = project.add_mac("mini", ollama="agent")
+    mac.behave(ignore_term=True)
+    project.fleetctl("apply", *QUICK).exits(0)
+    for hours in ("2h", "3h"):
+        project.set("mini", keep_alive=hours)
+        project.fleetctl("apply", *QUICK).exits(0)
+        project.fleetctl("check").exits(0)
+
+
+def test_a_mac_that_may_sleep_is_kept_awake_where_the_inventory_says_so(project: Project) -> None:
+    project.add_mac("mini", ollama="agent")
+    project.nodes["mini"]["power"] = {"sleep": "never"}
+    project.write()
+    out = project.fleetctl("check").exits(3).out
+    assert "mini: run: never sleep" in out
+
+
+def test_the_report_asks_a_mac_only_what_it_can_answer(project: Project) -> None:
+    mac = project.add_mac("mini", ollama="app")
+    with connect(mac) as client:
+        said = execute(client, REPORT.read_text()).out
+    assert "## which macOS" in said
+    assert "ProductVersion" in said
+    assert said.count("\n(exit ") == REPORT.read_text().count('\nask "')
