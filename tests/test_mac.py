@@ -193,3 +193,27 @@ def test_the_report_asks_a_mac_only_what_it_can_answer(project: Project) -> None
     assert "## which macOS" in said
     assert "ProductVersion" in said
     assert said.count("\n(exit ") == REPORT.read_text().count('\nask "')
+
+
+@pytest.mark.parametrize(("mode", "more"), [("brew", {"brew": "5.1.0"}), ("app", {})])
+def test_takeover_makes_room_for_our_agent_and_gives_back_what_does_not_work(
+    project: Project, mode: str, more: dict[str, str]
+) -> None:
+    mac = project.add_mac("mini", ollama=mode, **more)
+    eventually(lambda: answering(mac))
+    before = server(mac)
+    project.set("mini", service="agent")
+    assert "another Ollama serves here" in project.fleetctl("apply", *QUICK).exits(5).out
+    assert server(mac) == before
+
+    project.set("mini", takeover=True, models_dir="/Volumes/Models")
+    assert "mini: rolled back" in project.fleetctl("apply", *QUICK).exits(5).out
+    eventually(lambda: answering(mac))
+    assert not (mac.home / AGENT).exists()
+
+    project.set("mini", models_dir=None)
+    assert "done: stop what runs Ollama now" in project.fleetctl("apply", *QUICK).exits(0).err
+    project.fleetctl("check").exits(0)
+    mac.reboot()
+    mac.log_in()
+    eventually(lambda: project.fleetctl("check").code == 0, 30)

@@ -24,7 +24,9 @@ BATCHES = Path(execute.__file__).with_name("batches.py").read_text()
 DIES = "kill -9 $$"
 
 OPERATIONS = {
-    "apply": ("replace 0", "replace 1", "verify", "reload", "enable", "run 0", "restart"),
+    "apply": (
+        "replace 0", "replace 1", "verify", "reload", "enable", "displace", "run 0", "restart",
+    ),
     "remove": (
         "discard 0", "replace 1", "verify", "reload", "disable", "halt", "restart", "forget",
     ),

@@ -27,7 +27,7 @@ class _Backend(Protocol):
 
     def settings(self, mode: Mode, text: str, /) -> Mapping[str, str]: ...
 
-    def supervisor(self, service: Service, /) -> Supervisor: ...
+    def supervisor(self, service: Service, rival: Service | None, /) -> Supervisor: ...
 
 
 _ALL: tuple[_Backend, ...] = (systemd, launchd)
@@ -52,9 +52,15 @@ def settings(service: Service, text: str) -> Mapping[str, str]:
     return _backend(service).settings(service.mode, text)
 
 
-def supervisor(service: Service) -> Supervisor:
-    """How the service is restarted, and so on, in shell."""
-    return _backend(service).supervisor(service)
+def supervisor(service: Service, rival: Service | None = None) -> Supervisor:
+    """How the service is restarted, and so on, in shell; and how a rival makes room for it."""
+    return _backend(service).supervisor(service, rival)
+
+
+def rival(service: Service, facts: Facts) -> Service | None:
+    """What runs the server now, in place of the service that should."""
+    others = (each for each in facts.services if each.active and each.mode != service.mode)
+    return next((each for each in others if each.scope == service.scope), None)
 
 
 def _backend(service: Service) -> _Backend:

@@ -222,7 +222,21 @@ def _service(
 _BREW = "HOMEBREW_NO_AUTO_UPDATE=1 HOMEBREW_NO_ENV_HINTS=1 {prefix}/bin/brew services {verb} ollama"
 
 
-def supervisor(service: Service) -> Supervisor:
+_APP_AT_LOGIN = '"$domain/com.ollama.ollama"'
+
+
+def _displaced(rival: Service | None) -> tuple[str, str]:
+    """How another one is made to stop for good, and how it is brought back."""
+    if rival is None:
+        return "true", "true"
+    if rival.mode == "brew":
+        prefix = rival.definition.removesuffix("/opt/ollama")
+        return _BREW.format(prefix=prefix, verb="stop"), _BREW.format(prefix=prefix, verb="start")
+    back = f"launchctl enable {_APP_AT_LOGIN}; open -j -a Ollama --args hidden --fast-startup"
+    return f"find_domain; launchctl disable {_APP_AT_LOGIN}; quit_app", f"find_domain; {back}"
+
+
+def supervisor(service: Service, rival: Service | None) -> Supervisor:
     log = f'tail -n 40 "{_home(service.log, "$home")}"'
     if service.mode == "brew":
         prefix = service.definition.removesuffix("/opt/ollama")
@@ -231,6 +245,7 @@ def supervisor(service: Service) -> Supervisor:
     path = f'"{_home(FILES[service.mode][-1].path, "$home")}"'
     is_app = service.mode == "app"
     label = _APP_LABEL if is_app else _LABEL
+    displace, give_back = _displaced(rival)
     return Supervisor(
         prepare=_SHELL.read_text(),
         verify=f"[ ! -e {path} ] || plutil -lint {path}",
@@ -238,5 +253,7 @@ def supervisor(service: Service) -> Supervisor:
         disable=f'find_domain; launchctl disable "$domain/{label}"',
         restart=f"restart_{'app' if is_app else 'job'} {label} {path}",
         stop="quit_app" if is_app else f"stop_job {label}",
+        displace=displace,
+        give_back=give_back,
         log=log,
     )

@@ -131,7 +131,7 @@ def settings(mode: Mode, text: str) -> Mapping[str, str]:
     return systemd_env_file.decode(text)
 
 
-def supervisor(service: Service) -> Supervisor:
+def supervisor(service: Service, rival: Service | None) -> Supervisor:
     """`reset-failed`, or a unit that has crashed too often would not be started at all."""
     scope = service.scope
     systemctl = f"systemctl --{scope}"

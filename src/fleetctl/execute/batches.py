@@ -66,7 +66,7 @@ def batches(node: Node, plan: NodePlan, owner: str) -> Iterator[Batch]:
                     supervisor=(
                         Supervisor()
                         if isinstance(service, Finding)
-                        else backends.supervisor(service)
+                        else backends.supervisor(service, backends.rival(service, plan.facts))
                     ),
                 ),
             )

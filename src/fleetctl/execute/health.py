@@ -38,14 +38,18 @@ def illness(observer: Observer, link: Link, node: Node, patience: Patience) -> s
     return "; ".join(found) or None
 
 
-def answering(observer: Observer, link: Link, node: Node, seconds: float) -> Facts | str:
-    """The facts as soon as Ollama answers, or why it does not."""
+def answering(
+    observer: Observer, link: Link, node: Node, seconds: float, *, whoever: bool = False
+) -> Facts | str:
+    """The facts as soon as Ollama answers, or why it does not; `whoever` may run it."""
     deadline = time.monotonic() + seconds
     while True:
         left = max(deadline - time.monotonic(), _LEAST)
         facts = _within(observer, left).facts(link, node)
         api = facts.api
         service = backends.service_of(node, facts)
+        if whoever and not isinstance(api, Unknown):
+            return facts
         if isinstance(service, Service):
             if service.pid and not isinstance(api, Unknown):
                 return facts

@@ -164,7 +164,7 @@ class Work:
             return self._outcome("dirty", f"{what}; the way back failed too", hint, said)
         seconds = self.means.patience.healthy
         if served and isinstance(
-            why := answering(self.means.observer, self.link, self.node, seconds), str
+            why := answering(self.means.observer, self.link, self.node, seconds, whoever=True), str
         ):
             what = f"{what}; everything is as before, but {why}"
             return self._outcome("dirty", what, "look at its log", said)

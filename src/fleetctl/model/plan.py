@@ -31,11 +31,12 @@ class WriteFile:
         return f"{verb} {self.path}"
 
 
-Verb = Literal["enable", "disable", "reload", "halt"]
+Verb = Literal["enable", "disable", "reload", "displace", "halt"]
 
 _TITLES: Mapping[Verb, str] = {
     "enable": "start Ollama at boot",
     "disable": "do not start Ollama at boot, as before",
+    "displace": "stop what runs Ollama now, as the inventory says `takeover`",
     "halt": "stop Ollama, which was no service before",
     "reload": "reload the definition of the service, which somebody changed",
 }

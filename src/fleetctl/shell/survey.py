@@ -20,7 +20,8 @@ section traits
 [ ! -e /etc/NIXOS ] || echo nixos
 [ ! -e /.dockerenv ] && [ ! -e /run/.containerenv ] || echo container
 section programs
-for folder in "$HOME/.local/bin" /usr/local/bin /usr/bin /opt/homebrew/bin /snap/bin \
+for folder in "$HOME/.local/bin" /usr/local/bin /usr/bin /opt/homebrew/bin "$HOME/homebrew/bin" \
+  /snap/bin \
   /Applications/Ollama.app/Contents/Resources "$HOME/Applications/Ollama.app/Contents/Resources"
 do [ ! -x "$folder/ollama" ] || printf '%s\n' "$folder/ollama"; done
 """

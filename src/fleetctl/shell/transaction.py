@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from fleetctl.shell.script import PRELUDE, quote
@@ -42,6 +42,9 @@ class Supervisor:
     disable: str = "true"
     restart: str = "true"
     stop: str = "true"
+    displace: str = "true"
+    """Makes whatever else runs the server stop doing so; `give_back` undoes that."""
+    give_back: str = "true"
     log: str = "true"
 
 
@@ -146,7 +149,7 @@ def _files(files: tuple[FileChange, ...]) -> Iterator[str]:
 def _functions(transaction: Transaction) -> Iterator[str]:
     supervisor = transaction.supervisor
     yield supervisor.prepare
-    for name in ("verify", "reload", "enable", "disable", "restart", "stop", "log"):
+    for name in (field.name for field in fields(supervisor) if field.name != "prepare"):
         yield f"service_{name}() {{\n{getattr(supervisor, name)}\n}}"
     for at, commands in enumerate(transaction.commands):
         yield f"command_{at}() {{ /bin/sh -c {quote(commands)}; }}"

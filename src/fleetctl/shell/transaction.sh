@@ -246,6 +246,11 @@ restart() {
   true >"$journal/restarting" && bounded "$restart_seconds" service_restart
 }
 
+# What else runs the server makes room for the service.
+displace() {
+  true >"$journal/displaced" && bounded "$restart_seconds" service_displace
+}
+
 # For a service that was made here and goes again.
 halt() {
   true >"$journal/halted" && bounded "$restart_seconds" service_stop
@@ -333,6 +338,13 @@ serve_as_before() {
   fi
 }
 
+# Whoever was displaced comes back, once ours is out of the way.
+give_back() {
+  [ -e "$journal/displaced" ] || return 0
+  bounded "$restart_seconds" service_stop
+  bounded "$restart_seconds" service_give_back
+}
+
 forget_journal() {
   rm -rf "$state/journal.done"
   try mv "$journal" "$state/journal.done" && rm -rf "$state/journal.done"
@@ -343,7 +355,7 @@ undo() {
   journal=$state/journal
   step undo
   blank
-  if put_all_back && serve_as_before && forget_journal; then
+  if put_all_back && serve_as_before && give_back && forget_journal; then
     record - "rolled back"
     say undone
     return 1
@@ -367,7 +379,7 @@ recover() {
   journal=$state/journal
   step recover
   blank
-  if put_all_back && forget_journal; then
+  if put_all_back && give_back && forget_journal; then
     record - "undone later"
     say recovered
   else

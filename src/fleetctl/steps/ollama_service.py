@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import ClassVar
 
+from fleetctl import backends
 from fleetctl.model import variables
 from fleetctl.model.facts import Facts, Host, Service, Unknown
 from fleetctl.model.plan import Change, Finding, Level, Restart, Supervise
@@ -25,7 +26,10 @@ class OllamaService(Arguments):
         if service.blocked:
             yield Finding(Level.OBSTACLE, service.blocked, service.fix)
             return
-        yield from _others(service, subject.facts)
+        rival = backends.rival(service, subject.facts) if subject.node.takeover else None
+        if rival is not None and service.creatable:
+            yield Supervise("displace", service.scope)
+        yield from _others(service, subject.facts, rival)
         if not service.enabled:
             yield Supervise("enable", service.scope)
         if service.reload_pending:
@@ -87,10 +91,11 @@ def _slow(service: Service, host: Host) -> Iterator[Finding]:
         yield Finding(Level.WARNING, text, "it may need somebody logged in at the screen")
 
 
-def _others(service: Service, facts: Facts) -> Iterator[Finding]:
+def _others(service: Service, facts: Facts, rival: Service | None) -> Iterator[Finding]:
     """Servers that somebody else has started."""
+    known = (service.pid, rival and rival.pid)
     for server in facts.servers:
-        if server.pid == service.pid or server.unit == PurePosixPath(service.definition).name:
+        if server.pid in known or server.unit == PurePosixPath(service.definition).name:
             continue
         text = f"another Ollama serves here: pid {server.pid} of user {server.uid}"
         by = f", in {server.unit}" if server.unit else ""
