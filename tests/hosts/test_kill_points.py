@@ -52,9 +52,10 @@ class Trial:
         self.managed.rests()
         self.managed.serves()
         self._is_old_or_new(old)
-        self.managed.apply().exits(0)
-        assert self.managed.seen() == self.wanted[self.now]
-        assert self.managed.seen().left == ""
+        outcome = self.managed.apply().exits(0)
+        seen = self.managed.seen()
+        assert seen == self.wanted[self.now], outcome.err
+        assert seen.left == ""
         return code
 
     def _is_old_or_new(self, old: str) -> None:

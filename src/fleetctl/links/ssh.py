@@ -69,7 +69,8 @@ class SshProcess:
                 self._channel.status_event.wait(seconds)
             else:
                 self._ready.poll(seconds * 1000)
-        if not self._waiting and self._ended:
+        # in this order: what came before the end is there once the end is
+        if self._ended and not self._waiting:
             return None
         channel = self._channel
         output = channel.recv(_SIZE) if channel.recv_ready() else b""
