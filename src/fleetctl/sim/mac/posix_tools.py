@@ -166,6 +166,11 @@ END
 }
 
 
+def host_tools() -> tuple[str, ...]:
+    """What a Mac takes from its host."""
+    return (*_SAME, *_OPTIONS, *_BODIES)
+
+
 def install_posix_tools(tools: Path, same: Path, refused: Path, facts: Mapping[str, str]) -> None:
     """Guards go into `tools`, links to what needs none into `same`. `facts` fills in the rest."""
     same.mkdir(exist_ok=True)
