@@ -83,6 +83,13 @@ def test_only_root_changes_the_system(shared: Shared, lab: Lab) -> None:
     ]
 
 
+def test_lsof_shows_everybody_their_own(shared: Shared, lab: Lab) -> None:
+    node = shared("mac")
+    listening = "lsof -nP -iTCP:22 -sTCP:LISTEN -Fc"
+    assert sh(lab, node, f"{listening}; echo $?") == "1\n"
+    assert "csshd" in sh(lab, node, f"sudo -n {listening}")
+
+
 def test_root_reaches_the_screen_s_domain_by_asuser(boot: Boot, lab: Lab) -> None:
     node = boot("mac")
     lab.ssh(node, f"{BASE}/log-in", root=True)
