@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 
+from tests.lab import mac
 from tests.lab.base import USER
 from tests.lab.command import LabError
 
@@ -21,6 +22,8 @@ class Kind:
     sees_controller: bool = True
     host_key: str = ""
     controller: bool = False  # has Python, the checkout and the wheel house
+    mac: bool = False  # shows nothing of the Linux machine that it is
+    serves: bool = True  # Ollama, if it is there, runs from boot
 
     def __add__(self, other: "Kind") -> "Kind":
         return Kind(
@@ -32,6 +35,8 @@ class Kind:
             sees_controller=self.sees_controller and other.sees_controller,
             host_key=other.host_key or self.host_key,
             controller=self.controller or other.controller,
+            mac=self.mac or other.mac,
+            serves=self.serves and other.serves,
         )
 
 
@@ -110,6 +115,17 @@ def login_shell(path: str) -> Kind:
 
 def sudo_rule(about: str, rule: str) -> Kind:
     return Kind(about, files={"/etc/sudoers.d/lab": f"{rule}\n"})
+
+
+def simulated_mac(about: str, *extras: str, ollama: str = "", serves: bool = True) -> Kind:
+    return Kind(
+        f"simulated Mac: {about}",
+        files=mac.FILES,
+        setup=mac.setup(*extras),
+        ollama=ollama,
+        mac=True,
+        serves=serves,
+    )
 
 
 KINDS: Mapping[str, Kind] = {
@@ -206,5 +222,21 @@ KINDS: Mapping[str, Kind] = {
         "a controller: Python, user services, the checkout and a wheel house",
         setup=f"install -D /dev/null /var/lib/systemd/linger/{USER}",
         controller=True,
+    ),
+    "mac": simulated_mac("no Ollama, nobody at the screen"),
+    "mac-installed": simulated_mac(
+        "Ollama is there, nothing runs it", ollama="/usr/local/bin/ollama", serves=False
+    ),
+    "mac-app": simulated_mac(
+        "Ollama.app, somebody at the screen",
+        "app",
+        "auto-login",
+        ollama="/Applications/Ollama.app/Contents/Resources/ollama",
+    ),
+    "mac-brew": simulated_mac(
+        "Ollama from Homebrew, somebody at the screen",
+        "brew",
+        "auto-login",
+        ollama="/opt/homebrew/opt/ollama/bin/ollama",
     ),
 }

@@ -102,7 +102,7 @@ class Lab:
         node = Node(name, kind, self.free_host(), self.network, self.state / name, mounts)
         self.nodes.append(node)
         ollama = [ollama_layer(kind.ollama)] if kind.ollama else []
-        python = [python_layer()] if kind.controller else []
+        python = [python_layer()] if kind.controller or kind.mac else []
         node.make([*ollama, *python, base_image()])
         (node.folder / "known_hosts").write_text(f"{node.address} {node.host_key}\n")
         (node.folder / "ssh_config").write_text(self.ssh_block(node, jump))

@@ -14,6 +14,7 @@ from tests.lab.cgroup import NO_SIGNAL, Cgroup
 from tests.lab.command import LabError, run, wait_until
 from tests.lab.credentials import REGISTRY_NAME, credentials, make_ssh_key
 from tests.lab.kinds import Kind
+from tests.lab.mac import copy_simulation
 from tests.lab.network import REGISTRY, Network
 
 BOOT_SECONDS = 30
@@ -73,6 +74,8 @@ class Node:
         make_ssh_key(self.root / f"etc/ssh/ssh_host_{key_type}_key", key_type)
         with (self.root / "etc/ssl/certs/ca-certificates.crt").open("a") as trusted:
             trusted.write((credentials() / "ca.pem").read_text())
+        if self.kind.mac:
+            copy_simulation(self.root)
         if self.kind.setup:
             run("chroot", self.root, "/bin/sh", "-e", stdin=self.kind.setup)
 
@@ -140,7 +143,7 @@ class Node:
         except TimeoutError as late:
             raise LabError(f"{self.name} does not boot:\n{log.read_text()[-2000:]}") from late
         self.ready.close()
-        if self.kind.ollama:
+        if self.kind.ollama and self.kind.serves:
             self.wait_for_ollama()
 
     def wait_for_ollama(self) -> None:

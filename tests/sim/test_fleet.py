@@ -67,10 +67,13 @@ def test_stopped_machine_is_gone_and_comes_back(fleet: Fleet) -> None:
     eventually(lambda: answering(machine))
 
 
-def test_servers_end_when_the_process_that_runs_the_machines_is_killed(fleet: Fleet) -> None:
+@pytest.mark.parametrize("kind", ["linux", "mac"])
+def test_servers_end_when_the_process_that_runs_the_machines_is_killed(
+    fleet: Fleet, kind: str
+) -> None:
     script = (
         "import sys, time; from pathlib import Path; from fleetctl.sim.fleet import Fleet\n"
-        "fleet = Fleet(Path(sys.argv[1])); m = fleet.linux('workstation')\n"
+        "fleet = Fleet(Path(sys.argv[1])); m = fleet.KIND('workstation')\n"
         "from urllib.request import urlopen\n"
         "while True:\n"
         "    try: urlopen(m.endpoint); break\n"
@@ -79,7 +82,7 @@ def test_servers_end_when_the_process_that_runs_the_machines_is_killed(fleet: Fl
     )
     source = str(Path(__file__).parents[2] / "src")
     killed = subprocess.Popen(
-        [sys.executable, "-c", script, str(fleet.folder)],
+        [sys.executable, "-c", script.replace("KIND", kind), str(fleet.folder)],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "PYTHONPATH": source},

@@ -227,6 +227,9 @@ class TestKickstart:
         run(f"launchctl kickstart -k gui/$(id -u)/{JOB}")
         assert field(run, "state") == "spawn scheduled"
         assert field(run, "last terminating signal") == "Terminated: 15"
+        machine.vary(kickstart_waits=False)
+        run(f"launchctl kickstart gui/$(id -u)/{JOB}")
+        assert field(run, "state") == "running", "as another source has it"
 
 
 class TestKeepAlive:
@@ -302,6 +305,15 @@ class TestDomains:
             assert execute(client, gui).code == 113, "not a second time"
         time.sleep(0.1)
         assert away.processes(), "the user's domain stays after the session"
+
+    def test_login_may_load_a_background_agent_twice(self, away: Mac) -> None:
+        away.vary(loads_twice=True)
+        plist(away, LimitLoadToSessionType=["Aqua", "Background"])
+        with connect(away) as client:
+            away.log_in()
+            for domain in ("gui", "user"):
+                shown = execute(client, f"launchctl print {domain}/$(id -u)/{JOB}")
+                assert shown.code == 0
 
     def test_symlinked_plist_is_ignored_at_a_login(self, run_away: Run, away: Mac) -> None:
         file = plist(away)

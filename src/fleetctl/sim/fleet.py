@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from fleetctl.sim.address import ADDRESS
 from fleetctl.sim.installed import install_ollama
 from fleetctl.sim.launchd.variant import RELEASES
 from fleetctl.sim.library import Library
@@ -18,7 +19,7 @@ from fleetctl.sim.linux import Linux
 from fleetctl.sim.mac.furnish import Furnishing, Rooms
 from fleetctl.sim.mac.mac import Mac
 from fleetctl.sim.mac.system import MacOS
-from fleetctl.sim.machine import ADDRESS, Machine, Place
+from fleetctl.sim.machine import Machine, Place
 from fleetctl.sim.processes import Account, interpreter_for
 from fleetctl.sim.sshd import make_key
 from fleetctl.sim.tools.calls import Switchboard, write_program

@@ -4,7 +4,8 @@ import threading
 import uuid
 from pathlib import Path
 
-from fleetctl.sim.machine import ADDRESS, Place
+from fleetctl.sim.address import ADDRESS
+from fleetctl.sim.machine import Place
 from fleetctl.sim.processes import processes_with
 from fleetctl.sim.systemd.journal import Journal
 from fleetctl.sim.systemd.manager import Manager

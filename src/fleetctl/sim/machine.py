@@ -27,8 +27,6 @@ from fleetctl.sim.sshd import (
 )
 
 OLLAMA_PORT = 11434
-ADDRESS = "192.168.77.10"
-"""Of every simulated machine, beside loopback."""
 _STOP_SECONDS = 1.0
 _PORTS = range(15000, 32000)
 """Below those that the kernel gives to others while ours is not yet listened on."""

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from fleetctl.sim.address import ADDRESS
 from fleetctl.sim.launchd.site import User
 from fleetctl.sim.launchd.variant import Variant
-from fleetctl.sim.machine import ADDRESS
 from fleetctl.sim.tools.calls import Answer, Call, Refused
 
 INTERFACES = f"""\

@@ -1,6 +1,5 @@
 """How Ollama is on a new Mac: the ways that people have it, before fleetctl comes."""
 
-import plistlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +7,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fleetctl.sim.installed import program_script
+from fleetctl.sim.mac.app_bundle import write_app, write_plist
 from fleetctl.sim.mac.system import MacOS
 from fleetctl.sim.machine import Place
-from fleetctl.sim.ollama.app import LOGIN_ITEM
 from fleetctl.sim.processes import JOINED, start_process
 from fleetctl.sim.tools.calls import write_program
 
@@ -56,12 +55,8 @@ class Rooms:
         threading.Thread(target=process.communicate, daemon=True).start()
 
     def _write_ollama(self, path: Path) -> None:
-        self._write(path, "__main__")
-
-    def _write(self, path: Path, module: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        script = program_script(self.installed, self.python, self.place.folder, module)
-        write_program(path, script)
+        write_program(path, program_script(self.installed, self.python, self.place.folder))
 
     def _agent(self, environment: Mapping[str, str]) -> None:
         log = str(self.place.home / ".ollama/logs/fleetctl-server.log")
@@ -74,28 +69,13 @@ class Rooms:
             "StandardOutPath": log,
             "StandardErrorPath": log,
         }
-        _write_plist(self.place.home / f"Library/LaunchAgents/{LABEL}.plist", values)
+        write_plist(self.place.home / f"Library/LaunchAgents/{LABEL}.plist", values)
 
     def _app(self, contents: Path) -> None:
-        """The bundle, its command line as people have it in their PATH, and its login item."""
-        self._write(contents / "MacOS/Ollama", "app")
-        self._write_ollama(contents / "Resources/ollama")
-        self._program.symlink_to(contents / "Resources/ollama")
-        squirrel = contents / "Frameworks/Squirrel.framework/Versions/A/Squirrel"
-        squirrel.parent.mkdir(parents=True)
-        write_program(squirrel, f'#!/bin/sh\nexec "{contents}/MacOS/Ollama" hidden\n')
-        values = {
-            "Label": LOGIN_ITEM.removesuffix(".plist"),
-            "ProgramArguments": [str(squirrel), "background"],
-            "RunAtLoad": True,
-            "LimitLoadToSessionType": "Aqua",
-        }
-        plist = contents / "Library/LaunchAgents" / LOGIN_ITEM
-        plist.parent.mkdir(parents=True)
-        _write_plist(plist, values)
         items = self.place.folder / "login-items"
-        items.mkdir()
-        (items / LOGIN_ITEM).symlink_to(plist)
+        script = program_script(self.installed, self.python, self.place.folder, "app")
+        write_app(contents, script, self._program, items)
+        self._write_ollama(contents / "Resources/ollama")
         self.place.account.own_all(items)
 
     def _brew(self) -> None:
@@ -105,8 +85,3 @@ class Rooms:
             folder.mkdir(parents=True, exist_ok=True)
         (brew.bin / "ollama").symlink_to("../opt/ollama/bin/ollama")
         brew.write_plist(brew.label, self.system.user)
-
-
-def _write_plist(path: Path, values: Mapping[str, Any]) -> None:
-    path.write_bytes(plistlib.dumps(dict(values)))
-    path.chmod(0o644)

@@ -9,7 +9,8 @@ from pathlib import Path
 from fleetctl.sim.tools.calls import write_program
 from fleetctl.sim.tools.constant import write_absent, write_constant
 
-HOST_PATH = "/usr/bin:/bin:/usr/sbin:/sbin"
+HOST_PATH = "/usr/local/libexec/mac/host:/usr/bin:/bin:/usr/sbin:/sbin"
+"""On a node of the lab the host's own tools are in the first of these, and nowhere else."""
 
 _SAME = (
     "sh", "dash", "bash", "zsh", "basename", "comm", "dirname", "echo", "env", "expr", "false",
@@ -163,6 +164,11 @@ cat <<'END'
 END
 """,
 }
+
+
+def host_tools() -> tuple[str, ...]:
+    """What a Mac takes from its host."""
+    return (*_SAME, *_OPTIONS, *_BODIES)
 
 
 def install_posix_tools(tools: Path, same: Path, refused: Path, facts: Mapping[str, str]) -> None:

@@ -2,7 +2,6 @@
 tools through which it is asked."""
 
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 from fleetctl.sim.launchd.launchd import Launchd
@@ -10,21 +9,13 @@ from fleetctl.sim.launchd.site import Site, User
 from fleetctl.sim.launchd.variant import Variant
 from fleetctl.sim.mac import facts
 from fleetctl.sim.mac.brew import Brew
-from fleetctl.sim.mac.posix_tools import install_posix_tools
 from fleetctl.sim.mac.process_table import Process, processes
+from fleetctl.sim.mac.tools import Toolbox
 from fleetctl.sim.machine import Place
 from fleetctl.sim.ollama.behaviour import read_behaviour
 from fleetctl.sim.ollama.settings import read_settings
-from fleetctl.sim.tools.calls import Bench, Switchboard, Tool
+from fleetctl.sim.tools.calls import Bench, Switchboard
 from fleetctl.sim.tools.constant import write_constant
-from fleetctl.sim.tools.launchctl import Launchctl
-from fleetctl.sim.tools.open import Open
-from fleetctl.sim.tools.plutil import plutil
-from fleetctl.sim.tools.pmset import Pmset
-from fleetctl.sim.tools.ps import Pgrep, Pkill, Ps
-from fleetctl.sim.tools.sockets import Lsof, Netstat
-from fleetctl.sim.tools.sqlite3 import sqlite3_tool
-from fleetctl.sim.tools.stat import Stat
 
 _SYSTEM_FOLDERS = ("/bin", "/sbin", "/usr/bin", "/usr/sbin")
 
@@ -76,37 +67,24 @@ class MacOS:
     # --- its tools ---
 
     def install_tools(self, switchboard: Switchboard, python: str) -> None:
-        place, variant = self._place, self.launchd.variant
-        refused = place.refused
-        switchboard.install(Bench(self._tools(), place.refuse), place.tools, python)
+        place = self._place
+        tools = Toolbox(
+            name=place.name,
+            launchd=self.launchd,
+            table=lambda: processes(self.mark),
+            told=self._told,
+            boot=lambda: self._boot,
+            state=place.folder,
+            refused=place.refused,
+            applications=(place.home / "Applications",),
+            interfaces=facts.INTERFACES,
+            temporary=self.mark["TMPDIR"],
+        )
+        tools.install(switchboard, python, place.tools, self._same)
+        # on the host the user has another name
+        write_constant(place.tools, "id", facts.identity(self.user), place.refused)
         if self.brew.prefix.exists():
             switchboard.install(Bench({"brew": self.brew}, place.refuse), self.brew.bin, python)
-        tables = {**facts.constants(place.name, variant), "id": facts.identity(self.user)}
-        for name, answers in tables.items():
-            write_constant(place.tools, name, answers, refused)
-        filled = {"tmp": self.mark["TMPDIR"].rstrip("/"), "interfaces": facts.INTERFACES}
-        install_posix_tools(place.tools, self._same, refused, filled)
-
-    def _tools(self) -> dict[str, Tool]:
-        names = {0: "root", self.user.uid: self.user.name}
-        pgrep = Pgrep(self._table, names)
-        return {
-            "launchctl": Launchctl(self.launchd),
-            "plutil": plutil,
-            "ps": Ps(self._table, names),
-            "pgrep": pgrep,
-            "pkill": Pkill(pgrep),
-            "lsof": Lsof(self._table, self._told, names),
-            "netstat": Netstat(self._table, self._told),
-            "stat": Stat(names, self._console),
-            "sysctl": facts.Sysctl(lambda: self._boot, self.launchd.variant),
-            "dscl": facts.Dscl((self.user,)),
-            "scutil": facts.Scutil(self._place.name),
-            "fdesetup": facts.fdesetup,
-            "pmset": Pmset(self._place.folder / "power.json"),
-            "sqlite3": sqlite3_tool,
-            "open": Open(self.launchd, (self._place.home / "Applications",), self._table),
-        }
 
     # --- inside ---
 
@@ -138,13 +116,6 @@ class MacOS:
         folder, _, name = path.rpartition("/")
         tool = self._place.tools / name
         return str(tool) if folder in _SYSTEM_FOLDERS and tool.exists() else path
-
-    def _table(self) -> Iterator[Process]:
-        return processes(self.mark)
-
-    def _console(self) -> int:
-        user = self.launchd.console
-        return user.uid if user else 0
 
     def _told(self, process: Process, host: str, port: int) -> tuple[str, int]:
         ports = read_behaviour(str(self._place.behaviour)).ports

@@ -1,0 +1,83 @@
+"""What makes a node a simulated Mac: where the simulation lies on it, and what starts it.
+
+sshd and launchd run in mount namespaces in which /usr/bin and /usr/sbin are the Mac's. The
+namespace of sshd has no /proc either. The rest of the node goes on being the Linux machine that it
+is, and no tool of the Mac shows it."""
+
+import shutil
+from pathlib import Path
+
+from tests.lab.base import USER
+
+BASE = "/usr/local/libexec/mac"
+SOURCE = Path(__file__).parents[2] / "src/fleetctl"
+_TEMPORARY = "/private/var/folders/xy/abc/T/"
+
+_NAMESPACE = f"""\
+{BASE}/host/mount --bind {BASE}/bin /usr/bin && {BASE}/host/mount --bind {BASE}/sbin /usr/sbin"""
+
+_LAUNCHD = f"""\
+[Unit]
+Description=launchd of the simulated Mac
+Before=ssh.service
+
+[Service]
+Type=notify
+Environment=PYTHONPATH={BASE}/lib PYTHONDONTWRITEBYTECODE=1
+ExecStart=/usr/bin/unshare --mount --propagation private /bin/sh -c \\
+  '{_NAMESPACE} && exec {BASE}/python -m fleetctl.sim.mac.node serve {USER}'
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+_SSHD = f"""\
+[Unit]
+Requires=mac.service
+After=mac.service
+
+[Service]
+ExecStartPre=
+ExecStart=
+ExecStart=/usr/bin/unshare --mount --propagation private /bin/sh -c \\
+  'mkdir -p /run/sshd && {_NAMESPACE} && \\
+  {BASE}/host/mount -t tmpfs -o ro,size=4k,mode=555 tmpfs /proc && exec {BASE}/host/sshd -D'
+"""
+
+# sudo of macOS keeps HOME and PATH
+_SUDOERS = """\
+Defaults env_reset
+Defaults !always_set_home
+Defaults env_keep += "HOME MAIL"
+root ALL=(ALL) ALL
+@includedir /etc/sudoers.d
+"""
+
+FILES = {
+    "/etc/systemd/system/mac.service": _LAUNCHD,
+    "/etc/systemd/system/ssh.service.d/mac.conf": _SSHD,
+    "/etc/ssh/sshd_config.d/mac.conf": (
+        f"UsePAM no\nSetEnv PATH=/usr/bin:/bin:/usr/sbin:/sbin TMPDIR={_TEMPORARY}\n"
+    ),
+    "/etc/ssh/sshrc": f"{BASE}/session-opened\n",
+    "/etc/sudoers": _SUDOERS,
+}
+
+
+def setup(*extras: str) -> str:
+    """Python is for the simulation alone, so it lies where no PATH leads."""
+    return f"""
+        mv /usr/bin/python3.11 {BASE}/python
+        rm -f /usr/bin/python3* /etc/zsh/zshenv /etc/os-release
+        usermod --shell /bin/zsh {USER}
+        sed -i /pam_systemd/d /etc/pam.d/common-session
+        export PYTHONPATH={BASE}/lib PYTHONDONTWRITEBYTECODE=1
+        {BASE}/python -m fleetctl.sim.mac.node install {USER} {" ".join(extras)}
+        systemctl -q enable mac"""
+
+
+def copy_simulation(root: Path) -> None:
+    target = root / BASE.lstrip("/") / "lib/fleetctl"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(SOURCE / "sim", target / "sim", ignore=ignored)
+    shutil.copy(SOURCE / "__init__.py", target)
