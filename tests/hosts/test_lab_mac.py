@@ -91,8 +91,11 @@ def test_lsof_shows_everybody_their_own(shared: Shared, lab: Lab) -> None:
 
 
 def test_root_reaches_the_screen_s_domain_by_asuser(boot: Boot, lab: Lab) -> None:
-    node = boot("mac")
-    lab.ssh(node, f"{BASE}/log-in", root=True)
+    node = boot("mac+mac-screen+macos-26")
+    assert sh(lab, node, "sw_vers -productVersion; stat -f %Su /dev/console").split() == [
+        "26.1",
+        USER,
+    ]
     set_there = "sudo -n launchctl asuser $(id -u) sudo -n -u ada launchctl setenv A 1"
     assert sh(lab, node, f"{set_there}; launchctl getenv A") == ""
     assert "\t\tA => 1\n" in sh(lab, node, "launchctl print gui/$(id -u)")

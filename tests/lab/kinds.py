@@ -117,11 +117,12 @@ def sudo_rule(about: str, rule: str) -> Kind:
     return Kind(about, files={"/etc/sudoers.d/lab": f"{rule}\n"})
 
 
-def simulated_mac(about: str, *extras: str, ollama: str = "", serves: bool = True) -> Kind:
+def simulated_mac(about: str, extra: str = "", ollama: str = "", *, serves: bool = False) -> Kind:
+    """One that serves does so because somebody is at its screen."""
     return Kind(
         f"simulated Mac: {about}",
-        files=mac.FILES,
-        setup=mac.setup(*extras),
+        files={**mac.FILES, **(mac.AUTO_LOGIN if serves else {})},
+        setup=mac.setup(extra),
         ollama=ollama,
         mac=True,
         serves=serves,
@@ -225,18 +226,16 @@ KINDS: Mapping[str, Kind] = {
     ),
     "mac": simulated_mac("no Ollama, nobody at the screen"),
     "mac-installed": simulated_mac(
-        "Ollama is there, nothing runs it", ollama="/usr/local/bin/ollama", serves=False
+        "Ollama is there, nothing runs it", ollama="/usr/local/bin/ollama"
     ),
     "mac-app": simulated_mac(
-        "Ollama.app, somebody at the screen",
-        "app",
-        "auto-login",
-        ollama="/Applications/Ollama.app/Contents/Resources/ollama",
+        "Ollama.app", "app", "/Applications/Ollama.app/Contents/Resources/ollama", serves=True
     ),
     "mac-brew": simulated_mac(
-        "Ollama from Homebrew, somebody at the screen",
-        "brew",
-        "auto-login",
-        ollama="/opt/homebrew/opt/ollama/bin/ollama",
+        "Ollama from Homebrew", "brew", "/opt/homebrew/opt/ollama/bin/ollama", serves=True
     ),
+    # to be joined with one of these
+    "mac-screen": Kind("somebody is at the screen from boot", files=mac.AUTO_LOGIN),
+    "macos-14": Kind("the Mac says what macOS 14 says", files=mac.release("14")),
+    "macos-26": Kind("the Mac says what macOS 26 says", files=mac.release("26")),
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from tests.lab.base import USER
 
 BASE = "/usr/local/libexec/mac"
+AUTO_LOGIN = {f"{BASE}/state/auto-login": ""}
 SOURCE = Path(__file__).parents[2] / "src/fleetctl"
 _TEMPORARY = "/private/var/folders/xy/abc/T/"
 
@@ -64,7 +65,11 @@ FILES = {
 }
 
 
-def setup(*extras: str) -> str:
+def release(macos: str) -> dict[str, str]:
+    return {f"{BASE}/state/release": macos}
+
+
+def setup(extra: str) -> str:
     """Python is for the simulation alone, so it lies where no PATH leads."""
     return f"""
         mv /usr/bin/python3.11 {BASE}/python
@@ -72,7 +77,7 @@ def setup(*extras: str) -> str:
         usermod --shell /bin/zsh {USER}
         sed -i /pam_systemd/d /etc/pam.d/common-session
         export PYTHONPATH={BASE}/lib PYTHONDONTWRITEBYTECODE=1
-        {BASE}/python -m fleetctl.sim.mac.node install {USER} {" ".join(extras)}
+        {BASE}/python -m fleetctl.sim.mac.node install {USER} {extra}
         systemctl -q enable mac"""
 
 

@@ -233,6 +233,13 @@ def test_agent_listens_and_by_hand_too(fleet: Fleet) -> None:
             assert loaded == (0 if how == "agent" else 113)
 
 
+def test_server_of_a_mac_computes_with_metal(fleet: Fleet) -> None:
+    machine = fleet.mac("mini")
+    log = machine.home / ".ollama/logs/fleetctl-server.log"
+    eventually(lambda: answering(machine))
+    assert "library=Metal" in log.read_text()
+
+
 def test_installed_means_a_program_and_nothing_that_runs_it(fleet: Fleet) -> None:
     machine = fleet.mac("mini", ollama="installed")
     with connect(machine) as client:

@@ -16,6 +16,7 @@ from fleetctl.sim.installed import install_ollama
 from fleetctl.sim.launchd.variant import RELEASES
 from fleetctl.sim.library import Library
 from fleetctl.sim.linux import Linux
+from fleetctl.sim.mac.facts import MAC_VRAM
 from fleetctl.sim.mac.furnish import Furnishing, Rooms
 from fleetctl.sim.mac.mac import Mac
 from fleetctl.sim.mac.system import MacOS
@@ -111,7 +112,7 @@ class Fleet:
         auto_login: bool = False,
         app_settings: Mapping[str, Any] | None = None,
         brew: str = "6.0.18",
-        vram: int = 0,
+        vram: int = MAC_VRAM,
     ) -> Mac:
         """How Ollama is there, says `Furnishing`. Somebody is at the screen if `logged_in`; after
         a reboot nobody is, unless with `auto_login`. `app_settings` is what was switched in the
@@ -122,7 +123,8 @@ class Fleet:
         system = MacOS(place, RELEASES[macos], brew)
         machine = Mac(place, system, self.identity_file, auto_login=auto_login)
         self.machines[name] = machine
-        machine.behave(library=str(self.library.folder), vram=vram, addresses=[ADDRESS])
+        library = str(self.library.folder)
+        machine.behave(library=library, vram=vram, gpu="Metal", addresses=[ADDRESS])
         rooms = Rooms(place, system, self._installed, self._python)
         if is_new:
             for model in models:

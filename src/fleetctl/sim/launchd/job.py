@@ -87,7 +87,9 @@ class Job:
         self._wanted = True
         self._terminate(self._around.variant().exit_seconds)
         self._changed.wait_for(
-            lambda: self.state.runs > before or self.state.name == "spawn scheduled"
+            lambda: (
+                self.state.runs > before or self.state.name == "spawn scheduled" or self._leaving
+            )
         )
 
     def stop(self) -> None:

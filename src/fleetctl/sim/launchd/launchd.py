@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -171,19 +171,22 @@ class Launchd:
         return [*_plists(self.site.agents), *_plists(user.agents)]
 
     def _load_all(self, domain: Domain, paths: Iterable[Path]) -> None:
+        """At boot or at a login; what cannot be loaded is passed over."""
         for path in paths:
-            try:
+            with suppress(LaunchError):
                 definition = read_definition(path, self.site.refuse)
-            except LaunchError:
-                continue
-            loaded = any(
-                definition.label in other.jobs
-                for other in self._domains.values()
-                if other is domain or (other.user == domain.user and not self.variant.loads_twice)
-            )
-            sound = self._is_sound(path, domain) and domain.takes(definition)
-            if sound and not loaded and not self._is_disabled(domain, definition):
-                self._load(domain, definition)
+                if self._is_for(domain, definition) and self._is_sound(path, domain):
+                    self._load(domain, definition)
+
+    def _is_for(self, domain: Domain, definition: Definition) -> bool:
+        siblings = [
+            other
+            for other in self._domains.values()
+            if other is domain or (other.user == domain.user and not self.variant.loads_twice)
+        ]
+        loaded = any(definition.label in other.jobs for other in siblings)
+        disabled = self._is_disabled(domain, definition)
+        return domain.takes(definition) and not loaded and not disabled
 
     def _load(
         self, domain: Domain, definition: Definition, extra: Mapping[str, str] | None = None

@@ -18,6 +18,8 @@ en0: flags=8863<UP,BROADCAST,SMART,RUNNING,SIMPLEX,MULTICAST> mtu 1500
 \tstatus: active"""
 _MACHINE = "arm64"
 _MEMORY = 16 * 2**30
+MAC_VRAM = 107 * 2**30 // 10
+"""What Metal takes of that by default, as measured."""
 
 
 def constants(name: str, variant: Variant) -> dict[str, dict[str, str]]:

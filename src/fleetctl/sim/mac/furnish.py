@@ -34,6 +34,8 @@ class Rooms:
         return self.place.home / ".local/bin/ollama"
 
     def furnish(self, how: Furnishing, environment: Mapping[str, str]) -> None:
+        if environment and how not in ("agent", "manual"):
+            raise ValueError(f"nothing on a Mac with Ollama as {how!r} would use the environment")
         home = self.place.home
         for folder in ("Library/LaunchAgents", ".ollama/logs", ".local/bin"):
             (home / folder).mkdir(parents=True, exist_ok=True)

@@ -38,7 +38,8 @@ _ALSO = ("id", "ip", "sudo", "mount", "sshd")
 """Of the host's tools, beside those that every simulated Mac uses."""
 _HIDDEN = ("systemd", "(sd-pam)", "dbus-daemon", "polkitd", "agetty", "init")
 _FIREWALL = Path("/usr/libexec/ApplicationFirewall/socketfilterfw")
-_AUTO_LOGIN = STATE / "auto-login"
+_AUTO_LOGIN, _RELEASE = STATE / "auto-login", STATE / "release"
+"""Files that a kind of node may have."""
 
 
 def main(arguments: list[str]) -> None:
@@ -48,7 +49,7 @@ def main(arguments: list[str]) -> None:
         case ["serve", user]:
             _serve(_person(user))
         case _:
-            sys.exit("install USER [app|brew|auto-login]…, or serve USER")
+            sys.exit("install USER [app|brew]…, or serve USER")
 
 
 def _person(name: str) -> User:
@@ -91,8 +92,6 @@ def _install(user: User, extras: list[str]) -> None:
         _install_app()
     if "brew" in extras:
         _install_brew(user)
-    if "auto-login" in extras:
-        _AUTO_LOGIN.touch()
 
 
 def _install_app() -> None:
@@ -117,7 +116,8 @@ def _install_brew(user: User) -> None:
 
 
 def _serve(user: User) -> None:
-    launchd = Launchd(_site(user), RELEASES["15"])
+    release = _RELEASE.read_text() if _RELEASE.exists() else "15"
+    launchd = Launchd(_site(user), RELEASES[release])
     boot = str(uuid.uuid4()).upper()
     switchboard = Switchboard()
     tools = Toolbox(
@@ -171,10 +171,14 @@ class _Control:
         """NAME=NUMBER, see `Variant`."""
         try:
             pairs = [word.split("=") for word in call.arguments]
-            self._launchd.vary(**{name: float(value) for name, value in pairs})
+            self._launchd.vary(**{name: _number(value) for name, value in pairs})
         except (TypeError, ValueError) as error:
             raise Refused(str(error)) from None
         return Answer()
+
+
+def _number(text: str) -> float:
+    return int(text) if text.isdecimal() else float(text)
 
 
 def _site(user: User) -> Site:

@@ -57,7 +57,6 @@ _EXTRA: Mapping[str, str] = {
     "awk": "*gensub*|*strftime*|*systime*|*asort*",
     "dd": "*flag=*|*status=*|*conv=fsync*",
     "find": "*-printf*|*-regextype*|*-readable*|*-writable*|*-executable*|-*",
-    "grep": r"*'\+'*|*'\|'*|*'\?'*",
     "head": "'-n -'*|*' -n -'*|'-c -'*",
 }
 """Arguments, joined by blanks, that only GNU would understand."""
@@ -85,12 +84,18 @@ refuse() {{
   exit 125
 }}
 all=$*
+# in a basic regular expression these three are GNU's own
+basic() {{
+  case $all in (*'\\+'*|*'\\|'*|*'\\?'*) refuse 'an expression that only GNU understands';; esac
+}}
 """
 
 _CHECK = """\
+kind={kind}
 while getopts ':{options}' option; do
-  case $option in ('?'|:) refuse "option -$OPTARG";; esac
+  case $option in (E|F) kind=other;; ('?'|:) refuse "option -$OPTARG";; esac
 done
+[ $kind != basic ] || basic
 """
 
 _UNLESS = """\
@@ -139,17 +144,15 @@ shift $((OPTIND - 1))
 exec {real} $kind -- "$@"
 """,
     "sed": """\
-in_place=no suffix=
+kind=basic in_place=no suffix=
 while getopts ':Enai:e:f:' option; do
   case $option in
     (i) in_place=yes suffix=$OPTARG;;
+    (E) kind=extended;;
     ('?'|:) refuse "option -$OPTARG";;
   esac
 done
-case " $all" in
-  (*' -E'*|*' -nE'*) ;;
-  (*'\\+'*|*'\\|'*|*'\\?'*) refuse 'a GNU expression';;
-esac
+[ $kind != basic ] || basic
 [ $in_place = no ] || refuse "-i (with the suffix '$suffix', as macOS would read it)"
 POSIXLY_CORRECT=1; export POSIXLY_CORRECT
 exec {real} "$@"
@@ -179,7 +182,8 @@ def install_posix_tools(tools: Path, same: Path, refused: Path, facts: Mapping[s
         if real and not (same / name).is_symlink():
             (same / name).symlink_to(real)
     for name, options in _OPTIONS.items():
-        check = _CHECK.format(options=options) if name != "find" else ""
+        kind = "basic" if name == "grep" else "none"
+        check = _CHECK.format(options=options, kind=kind) if name != "find" else ""
         unless = _UNLESS.format(patterns=_EXTRA[name]) if name in _EXTRA else ""
         _write(tools, name, check + unless + _RUN, refused, facts)
     for name, body in _BODIES.items():

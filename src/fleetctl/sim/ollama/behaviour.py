@@ -16,6 +16,8 @@ class Behaviour(NamedTuple):
     """Folder that models are pulled from; laid out like a model folder."""
     vram: int = 0
     """Bytes of the one GPU; 0 is a machine without."""
+    gpu: str = "CUDA"
+    """What the server says it computes with."""
     ports: Mapping[str, int] = {}
     """Port that the server is told to use: port on the loopback of the test machine."""
     addresses: tuple[str, ...] = ()

@@ -107,14 +107,14 @@ def _log_listening(settings: Settings, behaviour: Behaviour) -> None:
 
 
 def _log_hardware(behaviour: Behaviour) -> None:
-    library = "CUDA" if behaviour.vram else "cpu"
+    library = behaviour.gpu if behaviour.vram else "cpu"
     total = f"{behaviour.vram / GIB:.1f} GiB"
     log.info(
         "types.go:42" if behaviour.vram else "types.go:60",
         "inference compute",
         id="GPU-0" if behaviour.vram else "cpu",
         library=library,
-        name="CUDA0" if behaviour.vram else "cpu",
+        name=f"{behaviour.gpu}0" if behaviour.vram else "cpu",
         type="discrete" if behaviour.vram else "",
         total=total,
         available=total,
