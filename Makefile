@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help setup demo test lint lab lab-down test-hosts fuzz bench lock clean
+.PHONY: help setup demo test test-slow lint lab lab-down test-hosts fuzz bench lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -25,8 +25,11 @@ $(READY): requirements-dev.txt pyproject.toml
 demo: $(READY)  ## the real commands on a small simulated fleet, on this machine
 	@$(BIN)/fleetctl demo --folder .cache/demo
 
-test: $(READY)  ## all tests that need no root
-	$(BIN)/pytest -n 2 --dist worksteal --ignore tests/hosts tests
+test: $(READY)  ## the tests that need no root, but for the slow ones
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" --ignore tests/hosts tests
+
+test-slow: $(READY)  ## the slow ones that need no root
+	$(BIN)/pytest -n 2 --dist worksteal -m slow --ignore tests/hosts tests
 
 lint: $(READY)  ## ruff, mypy, shellcheck
 	$(BIN)/ruff check

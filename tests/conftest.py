@@ -7,12 +7,15 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from tests.fleet_fixtures import Project
 
 ROOT = Path(__file__).parents[1]
 CASES = ROOT / "tests" / "cases"
@@ -87,3 +90,12 @@ def needs_shell(name: str) -> None:
 @pytest.fixture
 def fleetctl(tmp_path: Path) -> FleetctlIn:
     return FleetctlIn(tmp_path)
+
+
+@pytest.fixture
+def project() -> Iterator[Project]:
+    """A project of simulated machines, none of them yet; nothing unknown may be asked of them."""
+    from tests.fleet_fixtures import simulated_project
+
+    with simulated_project() as project:
+        yield project

@@ -44,7 +44,8 @@ PIECES = [
     b"a" * 300, b"{{7*7}}", b"$(id)",
 ]  # fmt: skip
 WORDS = [
-    *cli.commands, "-i", "--config", "--limit", "--json", "--graph", "--ansible", "--strict",
+    *(name for name in cli.commands if name != "demo"),
+    "-i", "--config", "--limit", "--json", "--graph", "--ansible", "--strict",
     "--debug", "--help", "-h", "--version", "--output", "--force", "fleet.yaml", "bad.yaml", ".",
     "new.yaml", "nodes", "bash", "zsh", "mac*", "!box", "@minis", "tag:heavy", "controller", "[",
     "[!", "", "-", "--", "--=", "-\x1b[2J", "\udcff", "a" * 5000, "{{7*7}}", "--limit=",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -14,16 +13,10 @@ from fleetctl.errors import Exit, FleetError
 from fleetctl.inventory.load import load
 from fleetctl.sim.machine import Machine
 from tests.adding import Adding
-from tests.fleet_fixtures import Project, simulated_project, snapshot
+from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import answering, eventually
 
 SECRET = "open, sesame $HOME '"
-
-
-@pytest.fixture
-def project() -> Iterator[Project]:
-    with simulated_project() as project:
-        yield project
 
 
 @pytest.fixture

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fleetctl.sim.machine import Machine
-from tests.fleet_fixtures import Project, simulated_project, snapshot
+from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import answering, eventually
 
 ENV_FILE = ".config/fleetctl/ollama.env"
 STATE = ".local/state/fleetctl"
 QUICK = ("--yes", "--health-timeout", "5", "--settle", "0.2")
-
-
-@pytest.fixture
-def project() -> Iterator[Project]:
-    with simulated_project() as project:
-        yield project
 
 
 @pytest.fixture
@@ -146,6 +139,7 @@ def test_a_command_that_fails_takes_the_files_back_and_shows_its_last_words(
     assert not (box.home / "motd").exists()
 
 
+@pytest.mark.slow
 def test_history_restore_and_remove_lead_back(project: Project, box: Machine) -> None:
     untouched = snapshot(box.home)
     project.fleetctl("provision", "box", *QUICK).exits(0)

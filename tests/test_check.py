@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from fleetctl.sim.machine import Machine
-from tests.fleet_fixtures import Project, simulated_project, snapshot
+from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import answering, connect, drop_in, eventually, execute, write
 
 ENV_FILE = ".config/fleetctl/ollama.env"
 DROP_IN = ".config/systemd/user/ollama.service.d/zz-fleetctl.conf"
-
-
-@pytest.fixture
-def project() -> Iterator[Project]:
-    with simulated_project() as project:
-        yield project
 
 
 def on(machine: Machine, script: str) -> str:

@@ -22,6 +22,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_the_demo_runs_to_its_end_and_cleans_up(folder: Path) -> None:
     fleetctl = FleetctlIn(folder)
     outcome = fleetctl("demo").exits(0)

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.fleet_fixtures import Project, simulated_project
+from tests.fleet_fixtures import Project
 from tests.sim.remote import answering, eventually
 
 EVIL = "{{7*7}} $(id) `id` ../../x \x1b]52;c;aGk=\x07\x1b[2J \u202e ${HOME} <script> %s \\"
-
-
-@pytest.fixture
-def project() -> Iterator[Project]:
-    with simulated_project() as project:
-        yield project
 
 
 def shadow(project: Project, tool: str, script: str) -> None:

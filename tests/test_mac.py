@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import plistlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,11 @@ import pytest
 from fleetctl.backends.launchd import REPORT
 from fleetctl.sim.mac.mac import Mac
 from tests.conftest import ROOT
-from tests.fleet_fixtures import Project, simulated_project, snapshot
+from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import answering, connect, eventually, execute
 
 QUICK = ("--yes", "--health-timeout", "8", "--settle", "0.5")
 AGENT = "Library/LaunchAgents/dev.fleetctl.ollama.plist"
-
-
-@pytest.fixture
-def project() -> Iterator[Project]:
-    with simulated_project() as project:
-        yield project
 
 
 def environment(mac: Mac) -> dict[str, str]:
@@ -30,6 +23,7 @@ def environment(mac: Mac) -> dict[str, str]:
     return dict(found["EnvironmentVariables"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("macos", ["14", "15", "26"])
 def test_an_agent_is_made_changed_and_taken_away(project: Project, macos: str) -> None:
     mac = project.add_mac("mini", ollama="installed", macos=macos)
@@ -66,6 +60,7 @@ def server(mac: Mac) -> list[int]:
     return [pid for pid, command in commands.items() if command.endswith(b"\0serve\0")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", FILES)
 def test_every_mode_from_the_first_apply_to_the_last(project: Project, mode: str) -> None:
     mac = project.add_mac("mini", ollama=mode)
@@ -119,6 +114,7 @@ def test_a_homebrew_that_cannot_give_variables_is_explained(project: Project) ->
     assert "Homebrew 5.1.0 cannot give variables to a service" in out
 
 
+@pytest.mark.slow
 def test_a_variable_that_does_not_reach_the_app_is_no_success(project: Project) -> None:
     """As if `launchctl setenv` had been said in the SSH session: written, and never reached."""
     mac = project.add_mac("mini", ollama="app")
@@ -151,6 +147,7 @@ def test_a_server_started_by_hand_is_explained_and_left_alone(project: Project) 
     assert answering(mac)
 
 
+@pytest.mark.slow
 def test_macs_and_linux_machines_share_one_inventory(project: Project) -> None:
     project.add_mac("mini", ollama="agent")
     project.add("box")
@@ -165,6 +162,7 @@ def test_macs_and_linux_machines_share_one_inventory(project: Project) -> None:
     project.fleetctl("check", "--limit", "!gone").exits(0)
 
 
+@pytest.mark.slow
 def test_fault_49_a_job_that_goes_slowly_is_waited_for_and_brought_in_again(
     project: Project,
 ) -> None:
@@ -195,6 +193,7 @@ def test_the_report_asks_a_mac_only_what_it_can_answer(project: Project) -> None
     assert said.count("\n(exit ") == REPORT.read_text().count('\nask "')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "more"), [("brew", {"brew": "5.1.0"}), ("app", {})])
 def test_takeover_makes_room_for_our_agent_and_gives_back_what_does_not_work(
     project: Project, mode: str, more: dict[str, str]

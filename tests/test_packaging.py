@@ -35,6 +35,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_wheel_works_in_a_bare_environment(built: Path, fleetctl: FleetctlIn) -> None:
     (wheel,) = built.glob("*.whl")
     program = environment(fleetctl.folder / "bare", str(wheel)) / "fleetctl"

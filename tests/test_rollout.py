@@ -25,6 +25,7 @@ def project() -> Iterator[Project]:
         yield project
 
 
+@pytest.mark.slow
 def test_the_rest_is_left_alone_when_more_have_failed_than_may(project: Project) -> None:
     """At 0, 1, N-1 and N; the node that is one too many is the last that was begun."""
     for allowed, failed in ((0, 1), (1, 2), (NODES - 1, NODES), (NODES, NODES)):

@@ -128,6 +128,7 @@ def test_rollback_leaves_everything_as_it_was(node: LocalNode) -> None:
     assert not node.path("deep").exists()
 
 
+@pytest.mark.slow
 def test_killed_at_every_step_and_again_at_every_step_of_the_next_run(tmp_path: Path) -> None:
     node, verdict = local_node("apply", tmp_path), "rollback"
     as_desired = undisturbed(node)
@@ -158,6 +159,7 @@ def endless_steps() -> Iterator[int]:
         step += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0, 1])
 @pytest.mark.parametrize(("kind", "verdict"), [("apply", "rollback"), ("remove", "commit")])
 def test_killed_before_every_program_that_it_starts(

@@ -219,3 +219,16 @@ def test_a_jump_host_is_passed_and_must_be_known_too(boot: Boot, project: LabPro
     trusted = project("trust", node.name, "--fingerprint", fingerprint[0]).exits(0)
     assert f"trusted: {jump.address} SHA256:" in trusted.out
     project("check").exits(3)
+
+
+def test_a_password_that_sudo_does_not_want_reaches_nobody(
+    shared: Shared, project: LabProject
+) -> None:
+    node = shared("installer+sudo-free")
+    project.add(node)
+    secret = project.folder / "password"
+    secret.write_text("touch-me-not\n")
+    project("apply", "--dry-run", "--sudo-password-file", str(secret)).exits(3)
+    project("unlock", node.name, "--sudo-password-file", str(secret)).exits(0)
+    for log in (project.folder / ".fleetctl" / "logs").iterdir():
+        assert "touch-me-not" not in log.read_text()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from fleetctl.sim.mac.mac import Mac
 from tests.conftest import ROOT, finished
 from tests.disturbed import Disturbance
-from tests.fleet_fixtures import Project, simulated_project
+from tests.fleet_fixtures import Project
 from tests.sim.remote import answering, eventually
 
 pytestmark = pytest.mark.slow
@@ -19,12 +19,6 @@ pytestmark = pytest.mark.slow
 QUICK = ("apply", "--yes", "--health-timeout", "8", "--settle", "0.2")
 AGENT = "Library/LaunchAgents/dev.fleetctl.ollama.plist"
 STATE = ".local/state/fleetctl"
-
-
-@pytest.fixture
-def project() -> Iterator[Project]:
-    with simulated_project() as project:
-        yield project
 
 
 class Trial:

@@ -21,7 +21,7 @@ from fleetctl.ui import console
 @options.output
 def demo(keep: bool, clean: bool, folder: Path, as_json: bool) -> Exit:
     """Run the real commands on a small simulated fleet, on this machine."""
-    from fleetctl.sim.demo import play, running, steps
+    from fleetctl.sim.demo import play, running, steps, why_not_there
 
     if folder.exists() and not (folder / "machines").is_dir() and any(folder.iterdir()):
         raise FleetError(f"{folder} holds something else", exit_code=Exit.USAGE)
@@ -29,6 +29,8 @@ def demo(keep: bool, clean: bool, folder: Path, as_json: bool) -> Exit:
     if clean:
         return Exit.OK
     folder.mkdir(parents=True)
+    if unreachable := why_not_there(folder):
+        raise FleetError(unreachable, hint="name another --folder", exit_code=Exit.USAGE)
     codes: list[tuple[str, int]] = []
     with running(folder) as fleet:
         for step in steps(fleet):

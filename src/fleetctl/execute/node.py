@@ -69,7 +69,7 @@ class Work:
                         return ended
                 if ended := self._models(plan):
                     return ended
-                plan = self._plan_again()
+                plan = self._plan_again(batch, held)
             if not plan.changes and not plan.worst(Level.FAULT):
                 return self._outcome("changed")
         left = [change.title for _, change in plan.changes]
@@ -77,19 +77,31 @@ class Work:
         what = f"not as desired after all was done: {'; '.join(left)}"
         return self._outcome("failed", what, f"fleetctl check --limit {self.node.name}")
 
-    def _plan_again(self) -> NodePlan:
+    def _plan_again(self, batch: Batch, held: ExitStack) -> NodePlan:
         """What was committed is there, also when the connection is lost right after it."""
         try:
             return self.means.observer.plan(self.link, self.node)
         except FleetError as error:
             if error.exit_code != Exit.UNREACHABLE:
                 raise
-        self._connect_again()
+        held.callback(self._connect_again(batch).release)
         return self.means.observer.plan(self.link, self.node)
 
-    def _connect_again(self) -> None:
+    def _connect_again(self, batch: Batch) -> Session:
+        """A session that only holds the lock, once the one that was lost has let go of it."""
         self.means.tell(Noted(self.node.name, "the connection was lost; looking again"))
+        self.link.close()
         self.link = self.links.enter_context(self.means.observer.link(self.node))
+        plan = self.means.observer.plan(self.link, self.node)
+        bare = replace(batch.transaction, files=(), commands=(), operations=())
+        patience = self.means.patience
+        deadline = time.monotonic() + patience.silent + patience.restart
+        while True:
+            session = Session(self._shell(batch.as_root, plan), bare, patience)
+            course = session.run(lambda _: None, lambda: None)
+            if course.word != "locked" or time.monotonic() > deadline:
+                return session
+            time.sleep(1)
 
     # --- one transaction ---
 
@@ -172,28 +184,16 @@ class Work:
 
     def _look_again(self, batch: Batch, made: list[str]) -> Outcome:
         """The connection is gone. Nothing is run blindly: the node decides, and then we look."""
-        patience = self.means.patience
-        deadline = time.monotonic() + patience.silent + patience.restart
-        bare = replace(batch.transaction, files=(), commands=(), operations=())
         lost = "the connection was lost in the middle"
-        self.link.close()
         try:
-            self._connect_again()
-            plan = self.means.observer.plan(self.link, self.node)
-            while True:
-                process = self._shell(batch.as_root, plan)
-                session = Session(process, bare, patience)
-                course = session.run(lambda _: None, lambda: None)
-                if course.word != "locked" or time.monotonic() > deadline:
-                    break
-                time.sleep(1)
+            session = self._connect_again(batch)
             plan = self.means.observer.plan(self.link, self.node)
             session.release()
         except FleetError as error:
             what = f"{lost}, and again: {error.message}; the node undoes what was begun by itself"
             return self._outcome("failed", what, "run it again when the node can be reached")
-        if course.word == "dirty":
-            return self._failed(batch, course, served=False)
+        if session.course.word == "dirty":
+            return self._failed(batch, session.course, served=False)
         if not plan.changes:
             self.done += made
             return self._outcome("changed")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import suppress
 
 from fleetctl.errors import FleetError
 from fleetctl.links import Link, Process
@@ -17,7 +18,13 @@ exec sudo {options} /bin/sh -c 'printf "root {nonce}\\n"; exec /bin/sh -s'
 
 
 def root_shell(link: Link, password: str | None, timeout: float) -> Process:
-    """`password` is None where sudo needs none. It is tried once, and goes through stdin only."""
+    """`password` is None where there is none. It is tried once, and goes through stdin only.
+
+    Where sudo needs none, the shell behind it would take the password for a command.
+    """
+    if password is not None:
+        with suppress(FleetError):
+            return root_shell(link, None, timeout)
     nonce = secrets.token_hex(16)
     shell = link.shell()
     options = "-n" if password is None else "-k -S -p ''"

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fleetctl.sim.fleet import Fleet
 from fleetctl.sim.machine import Machine
+from fleetctl.sim.processes import Account
 
 LIBRARY = ("qwen2.5-coder:7b", "qwen2.5-coder:32b")
 
@@ -77,11 +78,22 @@ STEPS = (
 """One line a command: what comes later in the product joins here."""
 
 
+def why_not_there(folder: Path) -> str | None:
+    """Started by root, the machines run as somebody else, who must be able to enter."""
+    account = Account.unprivileged()
+    reachable = account.may_reach(folder.resolve())
+    return None if reachable else f"user {account.uid} cannot enter {folder.resolve()}"
+
+
 @contextmanager
 def running(folder: Path) -> Iterator[Fleet]:
     """The machines, and a project that names them."""
     with Fleet(folder / "machines", library=LIBRARY) as fleet:
-        machines = [fleet.linux("workstation"), fleet.mac("mini", ollama="installed")]
+        machines = [
+            fleet.linux("workstation"),
+            fleet.mac("studio", ollama="app"),
+            fleet.mac("mini", ollama="installed"),
+        ]
         (folder / "fleet.yaml").write_text(_inventory(fleet, machines))
         yield fleet
 
