@@ -13,7 +13,7 @@ from fleetctl.ui import console
 
 if TYPE_CHECKING:
     from fleetctl.inventory.problems import Problem
-    from fleetctl.model.fleet import Fleet
+    from fleetctl.model.fleet import Fleet, Node
 
 
 @click.command()
@@ -85,6 +85,18 @@ def docs(topic: str | None, as_json: bool) -> None:
         console.document({"topic": topic, "text": text})
     else:
         console.result(text)
+
+
+def one_node(fleet: Fleet, name: str) -> Node:
+    """A node that is reached by SSH, or this machine, by its name."""
+    node = fleet.nodes.get(name)
+    if node is None or node.ssh is None:
+        from fleetctl.inventory.problems import did_you_mean
+
+        what = "is only routed to, and never touched" if node else f"is not in {fleet.file}"
+        hint = None if node else did_you_mean(name, fleet.nodes)
+        raise FleetError(f"{name} {what}", hint=hint, exit_code=Exit.USAGE)
+    return node
 
 
 def load_fleet(file: Path | None) -> tuple[Fleet, list[Problem]]:

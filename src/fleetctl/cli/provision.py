@@ -20,7 +20,7 @@ from fleetctl.cli.check import (
     request_for,
     showing,
 )
-from fleetctl.cli.inventory import load_fleet
+from fleetctl.cli.inventory import load_fleet, one_node
 from fleetctl.errors import Exit, FleetError
 from fleetctl.ui import console
 
@@ -90,6 +90,7 @@ def remove(flags: Flags, how: Changing, node: str, models: bool) -> Exit:
     from fleetctl.run import going_back
 
     fleet, _ = load_fleet(flags.file)
+    one_node(fleet, node)
     mapped = [model for model in fleet.models.values() if node in model.nodes]
     names = frozenset(model.ollama_model for model in mapped if models)
     planner = partial(way_back.plan_remove, models=names)
@@ -107,6 +108,7 @@ def restore(flags: Flags, how: Changing, node: str, number: int | None) -> Exit:
     from fleetctl.run import going_back
 
     fleet, _ = load_fleet(flags.file)
+    one_node(fleet, node)
     if number is None:
         applied = [int(each.number) for each in _history(fleet, flags, node) if each.number != "-"]
         number = max(applied, default=1)
@@ -142,7 +144,7 @@ def unlock(flags: Flags, node: str, yes: bool) -> Exit:
     from fleetctl.run import connected
 
     fleet, _ = load_fleet(flags.file)
-    with connected(request_for(fleet, flags, (node,))) as (link, observer):
+    with connected(request_for(fleet, flags, (one_node(fleet, node).name,))) as (link, observer):
         locks = keeping.locks(link, observer)
         owners = ", ".join(lock.owner for lock in locks)
         question = f"{node} is locked by {owners}. Take the lock away?"
@@ -161,5 +163,5 @@ def _history(fleet: Fleet, flags: Flags, node: str) -> list[Entry]:
     from fleetctl.execute import keeping
     from fleetctl.run import connected
 
-    with connected(request_for(fleet, flags, (node,))) as (link, observer):
+    with connected(request_for(fleet, flags, (one_node(fleet, node).name,))) as (link, observer):
         return keeping.history(link, observer)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from fleetctl.cli import options
-from fleetctl.cli.inventory import load_fleet
+from fleetctl.cli.inventory import load_fleet, one_node
 from fleetctl.errors import Exit, FleetError
 from fleetctl.ui import console
 
@@ -33,15 +33,14 @@ def trust(
     Compare the fingerprint with the one that the machine itself shows:
     ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub
     """
-    from fleetctl.inventory.select import select
     from fleetctl.links import host_keys
     from fleetctl.links.dial import Dialler
     from fleetctl.run import host_keys_of
 
     fleet, _ = load_fleet(file)
-    chosen, *more = (*select(fleet, node).nodes, None)
-    if chosen is None or more != [None] or chosen.ssh is None or chosen.ssh.is_local:
-        raise FleetError(f"{node!r} is not one node with SSH", exit_code=Exit.USAGE)
+    chosen = one_node(fleet, node)
+    if chosen.ssh is None or chosen.ssh.is_local:
+        raise FleetError(f"{node} is this machine, and has no host key", exit_code=Exit.USAGE)
     keys = host_keys_of(fleet)
     name, key = Dialler(keys, timeout).host_key(chosen.name, chosen.ssh)
     shown = host_keys.fingerprint(key.asbytes())
