@@ -347,6 +347,6 @@ def test_the_worst_result_speaks_for_all() -> None:
 
 @pytest.mark.parametrize("command", ["history", "restore", "remove", "unlock", "trust"])
 def test_commands_for_one_node_want_its_name(command: str, fleetctl: FleetctlIn) -> None:
-    fleetctl.write("nodes: {box-1: {}, box-2: {}, cloud: {ssh: none, endpoint: \"http://c:1\"}}")
+    fleetctl.write('nodes: {box-1: {}, box-2: {}, cloud: {ssh: none, endpoint: "http://c:1"}}')
     for name, says in {"box*": "is not in", "boks-1": "box-1", "cloud": "only routed to"}.items():
         assert says in fleetctl(command, name).exits(2).err

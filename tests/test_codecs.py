@@ -21,6 +21,7 @@ from ruamel.yaml import YAML
 from fleetctl.codecs import (
     Unrepresentable,
     front_matter,
+    homebrew_env,
     plist,
     sh,
     systemd_env_file,
@@ -188,3 +189,12 @@ def test_text_without_front_matter_is_refused() -> None:
     for text in ("", "# title\n", "\n---\na: 1\n---\n", "---\n- 1\n---\n"):
         with pytest.raises(ValueError, match="front matter"):
             front_matter.decode(text)
+
+
+def test_homebrew_reads_what_was_written_by_its_own_rules() -> None:
+    """As Homebrew does: split at line feeds, then at the first `=`, and strip; no unquoting."""
+    pairs = accepted(homebrew_env.encode)
+    text = "".join(f"V{at}={encoded}\n" for at, (_, encoded) in enumerate(pairs))
+    lines = [line.partition("=")[2].strip(" \t\r\n\v\f\0") for line in text.split("\n")[:-1]]
+    assert lines == [value for value, _ in pairs]
+    assert list(homebrew_env.decode(text).values()) == lines

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleetctl import way_back
+from fleetctl.backends.launchd import REPORT
+from fleetctl.gather import questions
+from fleetctl.playbook import read_playbook
 from fleetctl.shell import Garbled, Part, parse, quote, script
 from tests import values
 from tests.conftest import needs_shell
@@ -93,3 +98,14 @@ def test_any_answer_is_parsed_or_refused(data: bytes) -> None:
             parse(output, NONCE)
         except Garbled:
             continue
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_every_shell_can_read_all_that_is_sent(shell: str, tmp_path: Path) -> None:
+    """Also what only the other system would run: one syntax error, and nothing runs at all."""
+    needs_shell(SHELLS[shell][0])
+    parts = [*questions(read_playbook("provision", tmp_path)), *way_back.parts(None)]
+    *program, _ = SHELLS[shell]
+    for text in (script(parts, NONCE), REPORT.read_text()):
+        done = subprocess.run([*program, "-n"], input=text.encode(), capture_output=True)
+        assert (done.returncode, done.stderr) == (0, b"")

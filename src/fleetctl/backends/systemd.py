@@ -58,7 +58,7 @@ while IFS= read -r line; do
   value=${{line#*=}}
   case $line in
     (FragmentPath=*|DropInPaths=*) paths="$paths $value";;
-    (EnvironmentFiles=*) paths="$paths ${{value%% (ignore_errors=*}}";;
+    (EnvironmentFiles=*) value=${{value%%" (ignore_errors="*}}; paths="$paths $value";;
     (MainPID=*) pid=$value;;
     (InvocationID=*) run=$value;;
   esac
