@@ -285,6 +285,7 @@ def test_signals_end_it_with_their_own_code(
         os.kill(os.getpid(), number)
         time.sleep(10)
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored in the background
     before = signal.getsignal(signal.SIGTERM)
     try:
         assert guard.run(slow, []) == code
