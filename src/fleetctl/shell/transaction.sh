@@ -85,7 +85,8 @@ take_lock() {
 
 # What a run that was cut off had done with. A claim says something only until the lock is taken.
 clear_away() {
-  rm -rf "$state/journal.new" "$state/journal.done" "$state/origin.new" "$state"/lock.after-*
+  rm -rf "$state/journal.new" "$state/journal.done" "$state/origin.new" "$state"/lock.after-* \
+    "$state/output" "$state/beat"
 }
 
 release() {
