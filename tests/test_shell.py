@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from fleetctl import way_back
 from fleetctl.backends.launchd import REPORT
 from fleetctl.gather import questions
 from fleetctl.playbook import read_playbook
-from fleetctl.shell import Garbled, Part, parse, quote, script
+from fleetctl.shell import Garbled, Part, parse, ports, quote, script
 from tests import values
 from tests.conftest import needs_shell
 
@@ -109,3 +110,12 @@ def test_every_shell_can_read_all_that_is_sent(shell: str, tmp_path: Path) -> No
     for text in (script(parts, NONCE), REPORT.read_text()):
         done = subprocess.run([*program, "-n"], input=text.encode(), capture_output=True)
         assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_ports_are_read_whatever_else_a_machine_says() -> None:
+    assert ports.read("0x2CAA\n11434\n0x\n007\nport\n99999999\n0xZZ\n$(id)\n") == [11434, 11434, 7]
+    done = subprocess.run(["/bin/sh"], input=ports.ask("LISTEN").encode(), capture_output=True)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        again = subprocess.run(["/bin/sh"], input=ports.ask("LISTEN").encode(), capture_output=True)
+        assert server.getsockname()[1] in ports.read(again.stdout.decode())
+    assert done.returncode == 0

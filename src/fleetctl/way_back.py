@@ -110,7 +110,9 @@ def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
             if isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
                 continue
             changed = True
-            unmade |= after is None and isinstance(service, Service) and _is(service, path, facts)
+            unmade |= (
+                after is None and isinstance(service, Service) and _makes(service, path, facts)
+            )
             mode = then.permissions if then.mode else 0o644
             as_root = scope == "system"
             yield WriteFile(path, before, after, mode, as_root=as_root, defines=path in defining)
@@ -122,7 +124,7 @@ def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
         yield Restart(service.scope, ("its files go back to what they were",))
 
 
-def _is(service: Service, path: str, facts: Facts) -> bool:
+def _makes(service: Service, path: str, facts: Facts) -> bool:
     """Whether a file is what makes the service one."""
     return service.creatable and service.definition.replace("~", facts.host.home, 1) == path
 

@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import FleetctlIn
 from tests.hosts.project import LabProject
 from tests.lab.base import USER
+from tests.lab.credentials import credentials
 from tests.lab.fixture_types import Boot, Observe
 from tests.lab.lab import Lab
 from tests.lab.node import Node
@@ -77,3 +78,15 @@ def test_all_that_is_in_the_way_is_said_at_once_and_nothing_is_touched(
     assert "gone: failed: 127.0.0.1:1 refused the connection" in out
     assert f"{good.name}: skipped: another node is not ready" in out
     assert everything(observe, good, "--system") == before
+
+
+def test_root_needs_no_sudo(boot: Boot, lab: Lab, tmp_path: Path) -> None:
+    project, node = LabProject(lab, tmp_path), boot("installer+sudo-absent")
+    project.add(node)
+    key = credentials() / "observer"
+    project.nodes[node.name]["ssh"] |= {"user": "root", "identity_file": str(key)}
+    project("provision", "--yes", "--settle", "1").exits(0)
+    lab.ssh(node, "ln -s boot:1:2:abc:eve@elsewhere /var/lib/fleetctl/lock", root=True)
+    assert "unlocked, from eve@elsewhere" in project("unlock", node.name, "--yes").exits(0).out
+    assert "not locked" in project("unlock", node.name).exits(0).out
+    project("check").exits(0)

@@ -6,24 +6,13 @@ from fleetctl.gather import answer, client, listens
 from fleetctl.links import Limits, Link
 from fleetctl.model.fleet import Node
 from fleetctl.ollama.api import NoAnswer
-from fleetctl.shell import Part
-
-# The kernel's tables on Linux, with nothing but the shell; netstat where there are none.
-_CONNECTIONS = r"""
-for table in /proc/net/tcp /proc/net/tcp6; do
-  [ ! -r $table ] || while read -r _ local _ state _; do
-    [ "$state" != 01 ] || echo "0x${local##*:}"
-  done <$table
-done
-[ -r /proc/net/tcp ] ||
-  netstat -an -p tcp | sed -n 's/^tcp[46 ]*[0-9]* *[0-9]* *[^ ]*\.\([0-9]*\) .*ESTABLISHED.*/\1/p'
-"""
+from fleetctl.shell import Part, ports
 
 
 def clients(link: Link, port: int, limits: Limits) -> int:
     """How many connections to that port are open, whoever's they are."""
-    record = answer(link.shell(), Part("connections", _CONNECTIONS), limits)
-    return [int(word, 0) for word in record.text.split()].count(port)
+    record = answer(link.shell(), Part("connections", ports.ask("ESTABLISHED")), limits)
+    return ports.read(record.text).count(port)
 
 
 def loaded(link: Link, node: Node, limits: Limits) -> list[str]:

@@ -1,4 +1,4 @@
-"""A shell as root: a shell that becomes `sudo /bin/sh -s` and says so before anything is sent."""
+"""A shell as root: one that is, or becomes `sudo /bin/sh -s`, and says so before more is sent."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fleetctl.links import Link, Process
 
 # `-k`, or credentials that sudo has cached would hand the password to the shell as a command.
 _BECOME = """{{
+[ "$(id -u)" != 0 ] || exec /bin/sh -c 'printf "root {nonce}\\n"; exec /bin/sh -s'
 printf 'ready {nonce}\\n'
 exec sudo {options} /bin/sh -c 'printf "root {nonce}\\n"; exec /bin/sh -s'
 }}

@@ -9,7 +9,7 @@ from typing import ClassVar
 from fleetctl.model import address, versions
 from fleetctl.model.facts import Api, Facts, Preflight, Service, Unknown
 from fleetctl.model.plan import Change, Finding, Level
-from fleetctl.shell import Part, Record
+from fleetctl.shell import Part, Record, ports
 from fleetctl.steps import Subject
 from fleetctl.steps.arguments import Arguments
 
@@ -26,13 +26,6 @@ elif sudo -n true 2>/dev/null; then echo free
 else echo refused; fi
 section disk; df -Pk /etc /var "$HOME" 2>/dev/null
 section ports
-if [ -r /proc/net/tcp ]; then
-  for table in /proc/net/tcp /proc/net/tcp6; do
-    [ ! -r $table ] || while read -r _ local _ state _; do
-      [ "$state" != 0A ] || echo "0x${local##*:}"
-    done <$table
-  done
-else netstat -an -p tcp | sed -n 's/^tcp.*[.:]\([0-9]*\) .*LISTEN.*/\1/p'; fi
 """
 
 
@@ -40,7 +33,7 @@ class PreflightStep(Arguments):
     kind: ClassVar[str] = "preflight"
 
     def probe(self, name: str) -> list[Part]:
-        return [Part("preflight", _ASK)]
+        return [Part("preflight", _ASK + ports.ask("LISTEN"))]
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         seen = subject.facts.preflight
@@ -76,7 +69,7 @@ def _port(seen: Preflight, subject: Subject) -> Iterator[Finding]:
     api = subject.facts.api
     if wanted in seen.ports and not (isinstance(api, Api) and api.port == wanted):
         text = f"port {wanted} is taken by something that is not Ollama"
-        yield Finding(Level.OBSTACLE, text, f"find it with: ss -ltnp 'sport = :{wanted}'")
+        yield Finding(Level.OBSTACLE, text, "stop that, or choose another port in ollama.host")
 
 
 def _version(facts: Facts) -> Iterator[Finding]:
@@ -96,11 +89,9 @@ def read(records: Mapping[str, Record]) -> Preflight | None:
     record = records.get("preflight")
     if record is None:
         return None
-    disk, ports = (
-        record.sections.get(name, b"").decode(errors="replace").splitlines()
-        for name in ("disk", "ports")
+    disk, listening = (
+        record.sections.get(name, b"").decode(errors="replace") for name in ("disk", "ports")
     )
-    rows = [line.split() for line in disk]
+    rows = [line.split() for line in disk.splitlines()]
     free = {row[5]: int(row[3]) for row in rows if len(row) > 5 and row[3].isdecimal()}
-    numbers = frozenset(int(word, 0) for word in ports if re.fullmatch(r"0x[0-9A-F]+|\d+", word))
-    return Preflight(record.text.strip(), free, numbers)
+    return Preflight(record.text.strip(), free, frozenset(ports.read(listening)))
