@@ -53,7 +53,7 @@ test-hosts: $(LAB_READY)  ## the tests that need real hosts
 	@$(LAB) prepare --wheels requirements-dev.txt
 	$(BIN)/pytest -n 2 tests/hosts
 	FLEETCTL_REAL_OLLAMA=$$($(LAB) ollama) FLEETCTL_ALL_SHELLS=1 \
-	  $(BIN)/pytest -n 2 tests/contract tests/test_codecs.py tests/test_shell.py
+	  $(BIN)/pytest -n 2 tests/contract tests/test_codecs.py tests/test_shell.py tests/test_demo.py
 
 $(LAB_READY): $(READY) requirements-lab.txt
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-lab.txt

@@ -219,10 +219,11 @@ def test_an_old_ollama_and_a_port_that_is_taken_are_obstacles(
     box.behave(version="0.12.3")
     box.reboot()
     eventually(lambda: answering(box))
-    project.set("box", host=f"127.0.0.1:{box.port}")  # on which its SSH server listens
+    project.set("box", host="127.0.0.1:8080")
+    (box.folder / "proc/net/tcp").write_text("0: 00000000:1F90 00000000:0000 0A\n")
     out = project.fleetctl("provision", *QUICK).exits(5).out
     assert "Ollama 0.12.3 is older than 0.17.1" in out
-    assert f"port {box.port} is taken by something that is not Ollama" in out
+    assert "port 8080 is taken by something that is not Ollama" in out
 
 
 def test_only_what_is_asked_for_is_done(project: Project, box: Machine) -> None:

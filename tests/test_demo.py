@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import plistlib
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,8 @@ from tempfile import mkdtemp
 import pytest
 
 from fleetctl.sim.demo import STEPS
-from tests.conftest import FleetctlIn
+from fleetctl.sim.processes import processes_with
+from tests.conftest import FleetctlIn, Outcome
 
 
 @pytest.fixture
@@ -25,19 +28,52 @@ def folder() -> Iterator[Path]:
 @pytest.mark.slow
 def test_the_demo_runs_to_its_end_and_cleans_up(folder: Path) -> None:
     fleetctl = FleetctlIn(folder)
-    outcome = fleetctl("demo").exits(0)
-    for step in STEPS:
-        assert f"$ fleetctl {step.command}" in outcome.err
-    assert "workstation: rolled back: Ollama" in outcome.out
-    assert "rolled back" in outcome.out.splitlines()[-3]
-    inventory = (folder / "fleetctl-demo" / "fleet.yaml").read_text()
-    assert "models_dir" not in inventory
+    look_at(fleetctl("demo").exits(0), folder / "fleetctl-demo")
     fleetctl("demo", "--clean").exits(0)
     assert not (folder / "fleetctl-demo").exists()
 
 
+@pytest.mark.slow
+@pytest.mark.ollama
+def test_the_demo_runs_with_the_real_server(folder: Path) -> None:
+    server = os.environ.get("FLEETCTL_REAL_OLLAMA")
+    if not server:
+        pytest.skip("FLEETCTL_REAL_OLLAMA does not name it")
+    shutil.copy(server, folder / "ollama")
+    path = f"{folder}:{os.environ['PATH']}"
+    outcome = FleetctlIn(folder)("demo", "--real-ollama", env={"PATH": path}).exits(0)
+    look_at(outcome, folder / "fleetctl-demo")
+    log = folder / "fleetctl-demo/machines/mini/home/.ollama/logs/fleetctl-server.log"
+    assert "gin" in log.read_text().lower(), "the simulated server has no such lines"
+
+
+def look_at(outcome: Outcome, demo: Path) -> None:
+    """What was said, and what is left of it all."""
+    for step in STEPS:
+        assert f"$ fleetctl {step.command}" in outcome.err
+    assert "mini: rolled back: Ollama crashed" in outcome.out
+    assert "3 nodes: 2 as desired, 1 rolled back" in outcome.out
+    assert "models_dir" not in (demo / "fleet.yaml").read_text()
+    homes = {name: demo / "machines" / name / "home" for name in ("workstation", "studio", "mini")}
+    settings = (homes["workstation"] / ".config/fleetctl/ollama.env").read_text()
+    assert 'OLLAMA_KEEP_ALIVE="24h0m0s"' in settings
+    job = homes["mini"] / "Library/LaunchAgents/dev.fleetctl.ollama.plist"
+    environment = plistlib.loads(job.read_bytes())["EnvironmentVariables"]
+    assert environment["OLLAMA_KEEP_ALIVE"] == "24h0m0s"
+    assert "OLLAMA_MODELS" not in environment
+    for home in homes.values():
+        assert (home.parent / "refused.log").read_text() == ""
+        assert not list(processes_with({"HOME": str(home)})), "processes are left"
+
+
 def test_a_folder_with_something_else_in_it_is_left_alone(fleetctl: FleetctlIn) -> None:
-    (fleetctl.folder / "fleetctl-demo").mkdir()
-    precious = fleetctl.write("mine", "fleetctl-demo/precious")
-    assert "holds something else" in fleetctl("demo").exits(2).err
+    precious = fleetctl.folder / "fleetctl-demo/machines/mine"
+    precious.mkdir(parents=True)
+    for command in (["demo"], ["demo", "--clean"]):
+        assert "is not a folder of the demo" in fleetctl(*command).exits(2).err
     assert precious.exists()
+
+
+def test_without_the_real_server_the_demo_says_so(fleetctl: FleetctlIn) -> None:
+    outcome = fleetctl("demo", "--real-ollama", env={"PATH": "/nonexistent"})
+    assert "there is no `ollama` in the PATH" in outcome.exits(2).err

@@ -1,6 +1,7 @@
 """Many simulated machines: they start fast, keep apart, and leave nothing behind."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -52,6 +53,18 @@ def test_machines_keep_apart(fleet: Fleet) -> None:
     assert models == [1, 0]
     assert len({one.host_key, two.host_key}) == 2
     assert not set(one.processes()) & set(two.processes())
+
+
+def test_what_runs_on_the_host_is_not_seen_on_a_machine(fleet: Fleet, tmp_path: Path) -> None:
+    own = tmp_path / "ollama"
+    shutil.copy("/bin/sh", own)
+    look = (
+        "for at in /proc/[0-9]*; do read -r name <$at/comm && echo $name; done; cat /proc/net/tcp"
+    )
+    with subprocess.Popen([own, "-c", "read x", "serve"], stdin=subprocess.PIPE):
+        for machine in (fleet.linux("box"), fleet.mac("mini")):
+            with connect(machine) as client:
+                assert execute(client, look).out == ""
 
 
 def test_stopped_machine_is_gone_and_comes_back(fleet: Fleet) -> None:

@@ -17,24 +17,36 @@ from fleetctl.ui import console
 @click.command()
 @click.option("--keep", is_flag=True, help="Leave the fleet running, to try things.")
 @click.option("--clean", is_flag=True, help="Remove what the demo has made.")
-@click.option("--folder", type=click.Path(path_type=Path), default=Path("fleetctl-demo"))
+@click.option("--real-ollama", is_flag=True, help="Run the `ollama` of this machine's PATH.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    default=Path("fleetctl-demo"),
+    help="Where everything is kept.",
+    show_default=True,
+)
 @options.output
-def demo(keep: bool, clean: bool, folder: Path, as_json: bool) -> Exit:
+def demo(keep: bool, clean: bool, real_ollama: bool, folder: Path, as_json: bool) -> Exit:
     """Run the real commands on a small simulated fleet, on this machine."""
-    from fleetctl.sim.demo import play, running, steps, why_not_there
+    if sys.platform != "linux":
+        what = "the simulated fleet needs Linux, whose /proc it reads"
+        raise FleetError(what, hint="run it in a container or a VM", exit_code=Exit.USAGE)
+    from fleetctl.sim import demo
 
-    if folder.exists() and not (folder / "machines").is_dir() and any(folder.iterdir()):
-        raise FleetError(f"{folder} holds something else", exit_code=Exit.USAGE)
+    if folder.exists() and not (folder / demo.MARK).exists():
+        raise FleetError(f"{folder} is not a folder of the demo", exit_code=Exit.USAGE)
+    server = demo.real_server() if real_ollama else None
+    if real_ollama and server is None:
+        hint = "install Ollama, or leave --real-ollama out"
+        raise FleetError("there is no `ollama` in the PATH", hint=hint, exit_code=Exit.USAGE)
     shutil.rmtree(folder, ignore_errors=True)
     if clean:
         return Exit.OK
-    folder.mkdir(parents=True)
-    if unreachable := why_not_there(folder):
-        raise FleetError(unreachable, hint="name another --folder", exit_code=Exit.USAGE)
+    demo.make(folder)
     codes: list[tuple[str, int]] = []
-    with running(folder) as fleet:
-        for step in steps(fleet):
-            code = play(step, folder, _tell)
+    with demo.running(folder, server) as fleet:
+        for step in demo.steps(fleet):
+            code = demo.play(step, folder, _tell)
             codes.append((step.command, code))
             if code != step.code:
                 what = f"fleetctl {step.command} ended with {code}, not with {step.code}"
@@ -46,16 +58,16 @@ def demo(keep: bool, clean: bool, folder: Path, as_json: bool) -> Exit:
     return Exit.OK
 
 
-def _tell(text: str) -> None:
+def _tell(text: str, style: str) -> None:
     """Beside the commands' own output, in the right order."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    console.talk(console.styled(text, "strong", sys.stderr))
+    console.talk(console.styled(text, style, sys.stderr))
     sys.stderr.flush()
 
 
 def _keep(folder: Path) -> None:
-    _tell(f"\nThe fleet runs until you press Ctrl-C. In another terminal, in {folder}:")
+    _tell(f"\nThe fleet runs until you press Ctrl-C. In another terminal, in {folder}:", "strong")
     for command in ("inventory --graph", "apply --dry-run", "history mini"):
-        _tell(f"  fleetctl {command}")
+        _tell(f"  fleetctl {command}", "strong")
     signal.pause()

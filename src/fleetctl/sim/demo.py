@@ -6,6 +6,7 @@ The commands are run as a user would run them. Nothing in the product knows that
 import difflib
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,29 +14,37 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from fleetctl.errors import Exit, FleetError
 from fleetctl.sim.fleet import Fleet
-from fleetctl.sim.machine import Machine
+from fleetctl.sim.machine import OLLAMA_PORT, Machine
 from fleetctl.sim.processes import Account
 
 LIBRARY = ("qwen2.5-coder:7b", "qwen2.5-coder:32b")
+MARK = "made-by-fleetctl-demo"
+"""A file that says whose folder it is, and so that it may be removed."""
 
 _INVENTORY = """\
 defaults:
   ssh: {{user: ada, identity_file: {identity}}}
-  ollama: {{host: "127.0.0.1:11434"}}
 
 nodes:
 {nodes}
-
 models:
-  light: {{node: {light}, ollama_model: "qwen2.5-coder:7b", context: 32768}}
+  light: {{node: mini, ollama_model: "qwen2.5-coder:7b", context: 32768}}
   heavy: {{node: workstation, ollama_model: "qwen2.5-coder:32b", context: 32768}}
 
 agents:
   planner: {{model: light, description: Plans a change before anything is edited.}}
   implementer: {{model: heavy, description: Carries out one planned change.}}
 """
-_NODE = "  {name}: {{ssh: {{host: {host}, port: {port}}}, endpoint: {endpoint}}}"
+_STYLES = {"+": "added", "-": "removed"}
+_NODE = """\
+  {name}:
+    ssh: {{host: {host}, port: {port}}}
+    endpoint: {endpoint}
+    ollama:
+      host: 127.0.0.1:{listens}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,62 +59,78 @@ class Step:
 
 
 QUICK = "--yes --serial 100% --settle 1"
-LONGER = "ollama: {keep_alive: 24h, host"
-MISSING = "ollama: {models_dir: /Volumes/Models, keep_alive: 24h, host"
+_BEFORE, _AFTER = "\n\nnodes:", "\n  ollama: {keep_alive: 24h}\n\nnodes:"
+_GOOD, _BAD = "\nmodels:", "      models_dir: /Volumes/Missing\n\nmodels:"
 
 STEPS = (
     Step("Is the inventory all right?", "validate"),
-    Step("Make the machines nodes of the fleet.", f"provision {QUICK} --no-diff"),
+    Step(
+        "Make the machines nodes of the fleet, all at once, without a question.",
+        f"provision {QUICK} --no-diff",
+    ),
     Step("Are they what the inventory says? Exit code 0: yes.", "check"),
     Step(
-        "Somebody edits the inventory. Exit code 3: the nodes differ now.",
-        "check --no-diff",
+        "You edit the inventory. Exit code 3: now the nodes differ from it.",
+        "check",
         3,
-        ("ollama: {host", LONGER),
+        (_BEFORE, _AFTER),
     ),
     Step("Bring the edit to the nodes.", f"apply {QUICK} --no-diff"),
     Step(
-        "An edit that cannot work: that disk is not there. Every node goes back by itself.",
-        f"apply {QUICK} --no-diff --health-timeout 5",
+        "An edit that cannot work: mini has no such disk. It goes back by itself.",
+        f"apply {QUICK}",
         5,
-        (LONGER, MISSING),
+        (_GOOD, _BAD),
     ),
-    Step(
-        "The edit is taken back, and all is well: nothing was lost.", "check", 0, (MISSING, LONGER)
-    ),
-    Step("What was done on a node, by its own log.", "history mini"),
+    Step("You take that edit back, and all is well.", "check", 0, (_BAD, _GOOD)),
+    Step("What was done on mini, by its own log.", "history mini"),
 )
 """One line a command: what comes later in the product joins here."""
 
 
-def why_not_there(folder: Path) -> str | None:
+def make(folder: Path) -> None:
     """Started by root, the machines run as somebody else, who must be able to enter."""
+    folder.mkdir(parents=True)
     account = Account.unprivileged()
-    reachable = account.may_reach(folder.resolve())
-    return None if reachable else f"user {account.uid} cannot enter {folder.resolve()}"
+    if not account.may_reach(folder.resolve()):
+        folder.rmdir()
+        what = f"user {account.uid}, who would run the machines, cannot enter {folder.resolve()}"
+        raise FleetError(what, hint="name another --folder", exit_code=Exit.USAGE)
+    (folder / MARK).touch()
+
+
+def real_server() -> Path | None:
+    found = shutil.which("ollama")
+    return Path(found).resolve() if found else None
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Fleet]:
-    """The machines, and a project that names them."""
+def running(folder: Path, server: Path | None) -> Iterator[Fleet]:
+    """The machines, and a project that names them. With a real server nothing is downloaded: the
+    models are there already. The app of `studio` keeps its simulated one."""
+    models = LIBRARY if server else ()
     with Fleet(folder / "machines", library=LIBRARY) as fleet:
         machines = [
-            fleet.linux("workstation"),
+            fleet.linux("workstation", server=server, models=models),
             fleet.mac("studio", ollama="app"),
-            fleet.mac("mini", ollama="installed"),
+            fleet.mac("mini", ollama="installed", server=server, models=models),
         ]
-        (folder / "fleet.yaml").write_text(_inventory(fleet, machines))
+        (folder / "fleet.yaml").write_text(_inventory(fleet, machines, server))
         yield fleet
 
 
-def _inventory(fleet: Fleet, machines: list[Machine]) -> str:
+def _inventory(fleet: Fleet, machines: list[Machine], server: Path | None) -> str:
     nodes = [
-        _NODE.format(name=each.name, host=each.host, port=each.port, endpoint=each.endpoint)
+        _NODE.format(
+            name=each.name,
+            host=each.host,
+            port=each.port,
+            endpoint=each.endpoint,
+            listens=each.ollama_port if server else OLLAMA_PORT,
+        )
         for each in machines
     ]
-    return _INVENTORY.format(
-        identity=fleet.identity_file, nodes="\n".join(nodes), light=machines[-1].name
-    )
+    return _INVENTORY.format(identity=fleet.identity_file, nodes="\n".join(nodes))
 
 
 def steps(fleet: Fleet) -> Iterator[Step]:
@@ -113,18 +138,19 @@ def steps(fleet: Fleet) -> Iterator[Step]:
     first, *rest = STEPS
     yield first
     for machine in fleet.machines.values():
-        about = f"The fingerprint that {machine.name} shows on its own screen."
+        about = f"Compare this with the fingerprint that {machine.name} shows on its own screen."
         yield Step(about, f"trust {machine.name} --fingerprint {machine.fingerprint}")
     yield from rest
 
 
-def play(step: Step, folder: Path, tell: Callable[[str], None]) -> int:
+def play(step: Step, folder: Path, tell: Callable[[str, str], None]) -> int:
     """Runs one step, and gives the exit code of its command."""
-    tell(f"\n# {step.about}")
+    tell(f"\n# {step.about}", "hint")
     if step.edit is not None:
         for line in _edited(folder / "fleet.yaml", *step.edit):
-            tell(line)
-    tell(f"$ fleetctl {step.command}")
+            tell(line, _STYLES.get(line[0], "faint"))
+    shown = step.command.replace(" --fingerprint", " \\\n    --fingerprint")
+    tell(f"$ fleetctl {shown}", "strong")
     command = [sys.executable, "-m", "fleetctl", *shlex.split(step.command)]
     return subprocess.run(command, cwd=folder, env=_environment(folder), check=False).returncode
 
@@ -133,7 +159,7 @@ def _edited(file: Path, before: str, after: str) -> list[str]:
     old = file.read_text()
     new = old.replace(before, after)
     file.write_text(new)
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=0)
+    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=2)
     return [line for line in list(lines)[2:] if not line.startswith("@@")]
 
 

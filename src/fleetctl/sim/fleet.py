@@ -84,9 +84,11 @@ class Fleet:
         environment: Mapping[str, str] | None = None,
         linger: bool = True,
         vram: int = 0,
+        server: Path | None = None,
     ) -> Machine:
-        """Ollama is `running` as the user's service, only `installed`, or `absent`. For a machine
-        that was in this folder before, what is on its disk counts."""
+        """Ollama is `running` as the user's service, only `installed`, or `absent`; `server` is a
+        real one, in place of the simulated. For a machine that was in this folder before, what is
+        on its disk counts."""
         place = Place(self.folder / name, name, user, self.account)
         is_new = not place.folder.exists()
         place.make()
@@ -94,8 +96,10 @@ class Fleet:
         system.install_tools(self._switchboard, self._python)
         machine = self.machines[name] = Machine(place, system, self.identity_file)
         machine.behave(library=str(self.library.folder), vram=vram, addresses=[ADDRESS])
+        if server:  # the simulated one finds its port by itself
+            environment = {"OLLAMA_HOST": f"127.0.0.1:{machine.ollama_port}", **(environment or {})}
         if is_new:
-            self._furnish(place, models, ollama, environment or {}, linger)
+            self._furnish(place, models, ollama, environment or {}, linger, server)
         machine.start()
         return machine
 
@@ -113,10 +117,12 @@ class Fleet:
         app_settings: Mapping[str, Any] | None = None,
         brew: str = "6.0.18",
         vram: int = MAC_VRAM,
+        server: Path | None = None,
     ) -> Mac:
-        """How Ollama is there, says `Furnishing`. Somebody is at the screen if `logged_in`; after
-        a reboot nobody is, unless with `auto_login`. `app_settings` is what was switched in the
-        window of Ollama.app, `brew` the version of Homebrew where Ollama is from there."""
+        """How Ollama is there, says `Furnishing`; `server` is a real one, in place of the
+        simulated. Somebody is at the screen if `logged_in`; after a reboot nobody is, unless with
+        `auto_login`. `app_settings` is what was switched in the window of Ollama.app, `brew` the
+        version of Homebrew where Ollama is from there."""
         place = Place(self.folder / name, name, user, self.account)
         is_new = not place.folder.exists()
         place.make()
@@ -125,7 +131,7 @@ class Fleet:
         self.machines[name] = machine
         library = str(self.library.folder)
         machine.behave(library=library, vram=vram, gpu="Metal", addresses=[ADDRESS])
-        rooms = Rooms(place, system, self._installed, self._python)
+        rooms = Rooms(place, system, self._installed, self._python, server)
         if is_new:
             for model in models:
                 self.library.install(model, place.home / ".ollama/models")
@@ -147,6 +153,7 @@ class Fleet:
         ollama: str,
         environment: Mapping[str, str],
         linger: bool,
+        server: Path | None,
     ) -> None:
         if linger:
             (place.folder / "linger").touch()
@@ -155,8 +162,11 @@ class Fleet:
         if ollama != "absent":
             program = place.home / ".local/bin/ollama"
             program.parent.mkdir(parents=True)
-            command = shlex.join([*self._ollama, str(place.folder)])
-            write_program(program, f'#!/bin/sh\nexec {command} "$@"\n')
+            if server:
+                program.symlink_to(server)
+            else:
+                command = shlex.join([*self._ollama, str(place.folder)])
+                write_program(program, f'#!/bin/sh\nexec {command} "$@"\n')
         if ollama == "running":
             lines = [f'Environment="{key}={value}"\n' for key, value in environment.items()]
             unit = place.home / ".config/systemd/user/ollama.service"

@@ -1,5 +1,6 @@
 """A simulated Linux machine: systemd for its user, and the tools through which it is asked."""
 
+import os
 import threading
 import uuid
 from pathlib import Path
@@ -78,7 +79,17 @@ class Linux:
     def mark(self) -> dict[str, str]:
         return {"XDG_RUNTIME_DIR": str(self._place.runtime)}
 
+    @property
+    def moved(self) -> dict[bytes, bytes]:
+        """Of the host's processes it sees those that it names, and of its ports none."""
+        own = os.fsencode(self._place.folder)
+        return {path: own + path for path in (b"/proc/[0-9]", b"/proc/net/")}
+
     def boot(self) -> None:
+        network = self._place.folder / "proc/net"
+        network.mkdir(parents=True, exist_ok=True)
+        for table in ("tcp", "tcp6"):
+            (network / table).touch()
         self._boot = uuid.uuid4().hex
         self._sessions = 0
         if self._linger.exists():

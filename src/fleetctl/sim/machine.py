@@ -43,6 +43,12 @@ class OperatingSystem(Protocol):
         """What is in the environment of every process on the machine, and of no other."""
         ...
 
+    @property
+    def moved(self) -> Mapping[bytes, bytes]:
+        """Where the machine has what is the host's under that path: the kernel is shared, and an
+        Ollama of the host is none of the machine's."""
+        ...
+
     def boot(self) -> None: ...
 
     def session_opened(self) -> None: ...
@@ -174,6 +180,7 @@ class Machine:
             account=self._place.account,
             environment=self._system.session_environment,
             home=str(self.home),
+            moved=self._system.moved,
         )
         self._ssh = SshServer(login, self._key, self._events(), self.port)
 

@@ -10,7 +10,7 @@ import os
 import select
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Literal
@@ -60,6 +60,8 @@ class Login:
     account: Account
     environment: dict[str, str]
     home: str
+    moved: Mapping[bytes, bytes]
+    """Paths in what a client sends, and what is on this machine in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +279,7 @@ class _Connection(paramiko.ServerInterface):
             _started(_pump, channel, process.stdout, channel.sendall),
             _started(_pump, channel, process.stderr, channel.sendall_stderr),
         ]
-        _started(_feed, channel, process.stdin, pumps)
+        _started(_feed, channel, process.stdin, pumps, login.moved)
         code = process.wait()
         with contextlib.suppress(*_GONE):
             # a signal is reported as a shell would; sshd's own message for it says no more
@@ -312,14 +314,31 @@ def _pump(channel: paramiko.Channel, source: IO[bytes], send: Callable[[bytes], 
                 send(data)
 
 
-def _feed(channel: paramiko.Channel, target: IO[bytes], pumps: list[threading.Thread]) -> None:
+def _feed(
+    channel: paramiko.Channel,
+    target: IO[bytes],
+    pumps: list[threading.Thread],
+    moved: Mapping[bytes, bytes],
+) -> None:
+    held = b""
     with contextlib.suppress(*_GONE), target:
         while data := channel.recv(_SIZE):
+            data, held = _with_moved(held + data, moved)
             target.write(data)
             target.flush()
+        target.write(held)
         if channel.closed:  # the client is gone: both directions end at once, output first
             for pump in pumps:
                 pump.join()
+
+
+def _with_moved(data: bytes, moved: Mapping[bytes, bytes]) -> tuple[bytes, bytes]:
+    """What can be passed on, and the end of it that may be the beginning of a moved path."""
+    for path, instead in moved.items():
+        data = data.replace(path, instead)
+    begun = (n for path in moved for n in range(1, len(path)) if data.endswith(path[:n]))
+    end = len(data) - max(begun, default=0)
+    return data[:end], data[end:]
 
 
 def _carry_out(channel: paramiko.Channel, target: socket.socket) -> None:

@@ -15,8 +15,15 @@ FORMAT = 1
 """Version of the JSON documents."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
-_STYLES = {"error": "31;1", "warning": "33", "hint": "36", "faint": "2", "strong": "1"}
-_STYLES |= {"added": "32", "removed": "31"}
+_STYLES = {
+    "error": "31;1",
+    "warning": "35",  # yellow, like cyan, cannot be read on white
+    "hint": "1",
+    "faint": "2",
+    "strong": "1",
+    "added": "32",
+    "removed": "31",
+}
 
 
 def result(text: str) -> None:

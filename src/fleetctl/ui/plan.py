@@ -45,9 +45,15 @@ def _failure(
     node: str, word: str, message: str, hint: str | None, said: Iterable[str] = ()
 ) -> Iterator[str]:
     yield f"{node}: {styled(word, 'error', sys.stdout)}: {printable(message)}"
-    yield from (f"  | {printable(line)}" for line in said if line.strip())
+    yield from (f"  | {printable(line)}" for line in _telling(said))
     if hint:
         yield f"  {styled('hint', 'hint', sys.stdout)}: {printable(hint)}"
+
+
+def _telling(said: Iterable[str]) -> Iterable[str]:
+    """Each line once, and what Ollama only mentions only if there is nothing else."""
+    lines = [line for line in said if line.strip()]
+    return dict.fromkeys([line for line in lines if " level=INFO " not in line] or lines)
 
 
 def summary(report: Report) -> str:

@@ -28,6 +28,8 @@ class Rooms:
     installed: Path
     """Where the simulated programs are."""
     python: str
+    server: Path | None
+    """A real Ollama, to be used instead."""
 
     @property
     def _program(self) -> Path:
@@ -58,7 +60,10 @@ class Rooms:
 
     def _write_ollama(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_program(path, program_script(self.installed, self.python, self.place.folder))
+        if self.server:
+            path.symlink_to(self.server)
+        else:
+            write_program(path, program_script(self.installed, self.python, self.place.folder))
 
     def _agent(self, environment: Mapping[str, str]) -> None:
         log = str(self.place.home / ".ollama/logs/fleetctl-server.log")

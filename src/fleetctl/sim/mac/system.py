@@ -48,6 +48,11 @@ class MacOS:
             "SSH_CLIENT": "127.0.0.1 0 22",
         }
 
+    @property
+    def moved(self) -> dict[bytes, bytes]:
+        """A Mac has no /proc."""
+        return {b"/proc/": b"/nonexistent/proc/"}
+
     def boot(self) -> None:
         self._boot = str(uuid.uuid4()).upper()
         temporary = Path(self.mark["TMPDIR"])
