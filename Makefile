@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: help setup demo test test-slow lint lab lab-down test-hosts fuzz bench lock clean
+.PHONY: help setup demo docs test test-slow lint lab lab-down test-hosts fuzz bench lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,10 @@ test: $(READY)  ## the tests that need no root, but for the slow ones
 
 test-slow: $(READY)  ## the slow ones that need no root
 	$(BIN)/pytest -n 2 --dist worksteal -m slow --ignore tests/hosts tests
+
+docs: $(READY)  ## renew the recording of the demo and the reference of the inventory
+	$(BIN)/python -m tests.recording
+	$(BIN)/python -m tests.inventory_page
 
 lint: $(READY)  ## ruff, mypy, shellcheck
 	$(BIN)/ruff check

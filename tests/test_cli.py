@@ -113,9 +113,13 @@ def test_inventory_as_json_says_where_values_come_from(fleetctl: FleetctlIn) -> 
     assert document["models"]["coder"]["litellm_alias"] == "fleet-coder"
 
 
-def test_docs_explain_each_section(fleetctl: FleetctlIn) -> None:
-    topics = fleetctl("docs").exits(0).out.split()
-    assert topics == ["project", "gateway", "defaults", "groups", "nodes", "models", "agents"]
+def test_docs_are_listed_and_shown(fleetctl: FleetctlIn) -> None:
+    listed = fleetctl("docs").exits(0).out
+    sections = ["project", "gateway", "defaults", "groups", "nodes", "models", "agents"]
+    assert listed.splitlines()[-1].split(": ")[1] == ", ".join(sections)
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.stem in listed.split()
+        assert fleetctl("docs", page.stem).exits(0).out == page.read_text()
     assert "master_key_env: LITELLM_MASTER_KEY" in fleetctl("docs", "gateway").exits(0).out
     assert "did you mean nodes?" in fleetctl("docs", "node").exits(2).err
 

@@ -73,11 +73,12 @@ def read_playbook(name: str, project: Path) -> list[Entry]:
     return list(_entries(f"{name}.yaml", project, ()))
 
 
-def _entries(name: str, project: Path, above: tuple[str, ...]) -> Iterator[Entry]:
-    own = project / "playbooks" / name
-    file = own if own.is_file() else packaged.folder("playbooks") / name
-    if name in above or not file.is_file():
-        what = "imports itself" if name in above else "is not there"
+def _entries(name: str, project: Path, above: tuple[Path, ...]) -> Iterator[Entry]:
+    """A project's playbook that imports its own name means the one that comes with fleetctl."""
+    places = [folder / name for folder in (project / "playbooks", packaged.folder("playbooks"))]
+    file = next((each for each in places if each.is_file() and each not in above), None)
+    if file is None:
+        what = "imports itself" if set(places) & set(above) else "is not there"
         raise FleetError(f"the playbook {name} {what}", exit_code=Exit.USAGE)
     data = file.read_bytes()
     try:
@@ -93,7 +94,7 @@ def _entries(name: str, project: Path, above: tuple[str, ...]) -> Iterator[Entry
     for at, value in enumerate(steps):
         entry = _entry(value, at, problems)
         if isinstance(entry, str):
-            yield from _entries(entry, project, (*above, name))
+            yield from _entries(entry, project, (*above, file))
         elif entry is not None:
             yield entry
     if problems:

@@ -1,4 +1,4 @@
-"""Looking at an inventory: validate, inventory, schema, docs."""
+"""Looking at an inventory: validate, inventory, schema."""
 
 from __future__ import annotations
 
@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Take warnings for errors.")
 @options.output
 def validate(file: Path | None, strict: bool, as_json: bool) -> None:
-    """Say everything that is wrong with the inventory."""
+    """Say everything that is wrong with the inventory, and with playbooks of your own."""
     fleet, warnings = load_fleet(file)
+    for playbook in sorted((fleet.root / "playbooks").glob("*.yaml")):
+        from fleetctl.playbook import read_playbook
+
+        read_playbook(playbook.stem, fleet.root)
     if strict and warnings:
         count = f"{len(warnings)} warning" + ("s" if len(warnings) > 1 else "")
         raise FleetError(f"{fleet.file}: {count}, and --strict was given", exit_code=Exit.USAGE)
@@ -71,20 +75,6 @@ def schema(as_json: bool) -> None:
     from fleetctl.inventory.json_schema import json_schema
 
     console.foreign_document(json_schema())
-
-
-@click.command()
-@click.argument("topic", required=False)
-@options.output
-def docs(topic: str | None, as_json: bool) -> None:
-    """Explain a section of the inventory, or list them all."""
-    from fleetctl.inventory import reference
-
-    text = reference.section(topic) if topic else "\n".join(reference.topics())
-    if as_json:
-        console.document({"topic": topic, "text": text})
-    else:
-        console.result(text)
 
 
 def one_node(fleet: Fleet, name: str) -> Node:

@@ -6,28 +6,12 @@ import re
 from collections.abc import Iterator
 
 from fleetctl import packaged
-from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory.problems import did_you_mean
 
 _KEY = re.compile(r"( *)([\w-]+):(?: |$)", re.ASCII)
 
 
 def text() -> str:
     return (packaged.folder("inventory") / "reference.yaml").read_text()
-
-
-def topics() -> list[str]:
-    """The sections of an inventory, in the order of the reference."""
-    return list(_sections())
-
-
-def section(topic: str) -> str:
-    """The part of the reference that explains one section."""
-    sections = _sections()
-    if topic not in sections:
-        hint = did_you_mean(topic, sections)
-        raise FleetError(f"there is no topic {topic!r}", hint=hint, exit_code=Exit.USAGE)
-    return sections[topic]
 
 
 def explanations() -> dict[tuple[str, ...], str]:
@@ -48,7 +32,7 @@ def explanations() -> dict[tuple[str, ...], str]:
     return found
 
 
-def _sections() -> dict[str, str]:
+def sections() -> dict[str, str]:
     """Each top-level key with the comment above it."""
     _, *paragraphs = re.split(r"\n\n(?=#)", text())
     return {name: paragraph.rstrip() for paragraph in paragraphs for name in _top_level(paragraph)}

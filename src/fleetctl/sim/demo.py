@@ -26,6 +26,8 @@ MARK = "made-by-fleetctl-demo"
 _INVENTORY = """\
 defaults:
   ssh: {{user: ada, identity_file: {identity}}}
+  ollama:
+    no_cloud: true
 
 nodes:
 {nodes}
@@ -59,7 +61,7 @@ class Step:
 
 
 QUICK = "--yes --serial 100% --settle 1"
-_BEFORE, _AFTER = "\n\nnodes:", "\n  ollama: {keep_alive: 24h}\n\nnodes:"
+_BEFORE, _AFTER = "\nnodes:", "    keep_alive: 24h\n\nnodes:"
 _GOOD, _BAD = "\nmodels:", "      models_dir: /Volumes/Missing\n\nmodels:"
 
 STEPS = (

@@ -1,0 +1,113 @@
+"""What README and docs say is true: links lead somewhere, examples work, messages are ours."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from fleetctl.inventory.load import load
+from fleetctl.sim.demo import STEPS
+from tests.conftest import ROOT, FleetctlIn
+from tests.docs_reading import PAGES, anchors, commands, fenced, first_cells, links
+from tests.fleet_fixtures import Project
+from tests.inventory_page import inventory_page
+from tests.sim.remote import answering, eventually
+
+SOURCES = "\n".join(file.read_text() for file in (ROOT / "src" / "fleetctl").rglob("*.py"))
+# a message that was too long for one line of code
+SOURCES = re.sub(r'"\s*\n\s*f?"', "", SOURCES)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for link in links(page):
+        if link.startswith("http"):
+            continue
+        target, _, anchor = link.partition("#")
+        file = page.parent / target if target else page
+        assert file.exists(), link
+        assert not anchor or anchor in anchors(file), link
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_prose_wraps(page: Path) -> None:
+    text = re.sub(r"^(\||!\[|- \[).*$", "", page.read_text(), flags=re.MULTILINE)
+    assert max(map(len, text.splitlines())) <= 105
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        *first_cells(ROOT / "docs/troubleshooting.md"),
+        *first_cells(ROOT / "docs/getting-started.md"),
+    ],
+)
+def test_messages_in_the_docs_are_those_of_the_program(message: str) -> None:
+    for piece in message.split("…"):
+        assert piece.strip(" ;:,=()") in SOURCES
+
+
+def test_every_page_can_be_found_from_the_readme() -> None:
+    linked = links(ROOT / "README.md")
+    assert [page.name for page in PAGES[2:] if f"docs/{page.name}" not in linked] == []
+
+
+def test_inventories_in_the_docs_are_valid(fleetctl: FleetctlIn) -> None:
+    (home_fleet,) = fenced(ROOT / "README.md", "yaml")
+    fleet, warnings = load(fleetctl.write(home_fleet))
+    assert len(fleet.nodes) == 4
+    assert not warnings
+    (models,) = fenced(ROOT / "docs/getting-started.md", "yaml")
+    fleet, warnings = load(fleetctl.write(f"nodes: {{mini-64: {{}}}}\n{models}"))
+    assert fleet.models
+    assert not warnings
+
+
+def test_the_reference_of_the_inventory_is_made_from_the_schema() -> None:
+    page = ROOT / "docs" / "inventory-reference.md"
+    assert page.read_text() == inventory_page(), "make docs"
+
+
+def test_the_recording_shows_the_demo_as_it_is() -> None:
+    recording = html.unescape((ROOT / "docs" / "demo.svg").read_text())
+    for step in STEPS:
+        assert step.about in recording, "make docs"
+        assert f"$ fleetctl {step.command}" in recording, "make docs"
+
+
+def test_make_knows_every_target_in_the_docs() -> None:
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for page, command in commands("make"):
+        assert command.split()[1] in targets, f"{page}: {command}"
+
+
+@pytest.mark.slow
+def test_the_worked_example_of_the_playbooks_page(project: Project) -> None:
+    """A playbook and a template of one's own, on a Linux machine and a Mac, and back again."""
+    page = ROOT / "docs" / "playbooks.md"
+    (playbook,), (template,) = fenced(page, "yaml"), fenced(page, "jinja")
+    for file, text in (("playbooks/apply.yaml", playbook), ("templates/note.yaml", template)):
+        (project.fleetctl.folder / file).parent.mkdir()
+        project.fleetctl.write(text, file)
+    box, mini = project.add("box"), project.add_mac("mini")
+    project.write(models={"m": {"nodes": ["box", "mini"], "ollama_model": "tiny"}})
+    for machine in (box, mini):
+        eventually(lambda machine=machine: answering(machine))  # type: ignore[misc]
+    project.fleetctl("validate").exits(0)
+    out = project.fleetctl("check").exits(3).out
+    assert "box, mini: write ~/fleet-note.yaml" in out
+    assert "box: run: a folder for scratch files" in out
+    project.fleetctl("apply", "--yes", "--settle", "0").exits(0)
+    note = yaml.safe_load((mini.home / "fleet-note.yaml").read_text())
+    assert note == {"node": "mini", "models": ["tiny:latest"]}
+    assert (box.home / "scratch").is_dir()
+    assert not (mini.home / "scratch").exists()
+    project.fleetctl("check").exits(0)
+    for name in ("box", "mini"):
+        project.fleetctl("remove", name, "--yes").exits(0)
+    assert not (box.home / "fleet-note.yaml").exists()
+    assert (box.home / "scratch").is_dir()
