@@ -87,6 +87,16 @@ def needs_shell(name: str) -> None:
         pytest.skip(f"{name} is not installed")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Simulated machines are made of what Linux has in /proc."""
+    if sys.platform == "linux":
+        return
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if "sim" in item.path.parts or fixtures & {"fleet", "project"}:
+            item.add_marker(pytest.mark.skip("simulated machines need Linux"))
+
+
 @pytest.fixture
 def fleetctl(tmp_path: Path) -> FleetctlIn:
     return FleetctlIn(tmp_path)

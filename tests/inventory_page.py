@@ -12,9 +12,9 @@ from tests.conftest import ROOT
 _HEAD = """\
 # Every key of the inventory
 
-Made from the schema (`make docs`). [inventory.md](inventory.md) explains layers and defaults,
-[inventory/reference.yaml](../inventory/reference.yaml) shows every key in use, and `fleetctl schema`
-gives the schema to your editor. Keys without a default are left alone when nobody sets them.
+Made from the schema (`make docs`). [inventory.md](inventory.md) explains layers, and what fleetctl
+fills in where nobody says anything; [inventory/reference.yaml](../inventory/reference.yaml) shows
+every key in use, and `fleetctl schema` gives the schema to your editor.
 """
 
 _LAYERS = ("defaults", "groups")

@@ -88,7 +88,8 @@ def svg(found: list[list[str]]) -> str:
     seconds = [4 + _SECONDS_A_LINE * len(screen) for screen in found]
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" viewBox="0 0 {width:.0f} {height}">',
+            '<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" '
+            f'viewBox="0 0 {width:.0f} {height}">',
             f"<style>{_STYLE}{''.join(_frames(seconds))}</style>",
             '<rect width="100%" height="100%" rx="8" fill="#161b22"/>',
             *(
