@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import plistlib
+import shlex
 import shutil
+import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -13,7 +16,7 @@ import pytest
 
 from fleetctl.sim.demo import STEPS
 from fleetctl.sim.processes import processes_with
-from tests.conftest import FleetctlIn, Outcome
+from tests.conftest import FleetctlIn, Outcome, finished
 
 
 @pytest.fixture
@@ -26,9 +29,18 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_the_demo_runs_to_its_end_and_cleans_up(folder: Path) -> None:
+def test_the_demo_runs_to_its_end_can_be_kept_and_cleans_up(folder: Path) -> None:
     fleetctl = FleetctlIn(folder)
-    look_at(fleetctl("demo").exits(0), folder / "fleetctl-demo")
+    demo = fleetctl.start("fleetctl", "demo", "--keep")
+    assert demo.stderr is not None
+    shown = "".join(iter(demo.stderr.readline, f"  cd {folder / 'fleetctl-demo'}\n"))
+    there = FleetctlIn(folder / "fleetctl-demo")
+    for _ in range(3):
+        command = shlex.split(demo.stderr.readline())[1:]
+        there(*command).exits(0)
+    demo.send_signal(signal.SIGINT)
+    outcome = finished(demo)
+    look_at(replace(outcome, err=shown).exits(0), folder / "fleetctl-demo")
     fleetctl("demo", "--clean").exits(0)
     assert not (folder / "fleetctl-demo").exists()
 

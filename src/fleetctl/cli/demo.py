@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -67,7 +68,11 @@ def _tell(text: str, style: str) -> None:
 
 
 def _keep(folder: Path) -> None:
-    _tell(f"\nThe fleet runs until you press Ctrl-C. In another terminal, in {folder}:", "strong")
-    for command in ("inventory --graph", "apply --dry-run", "history mini"):
-        _tell(f"  fleetctl {command}", "strong")
-    signal.pause()
+    """Until Ctrl-C, which is how it is meant to end."""
+    program = "fleetctl" if shutil.which("fleetctl") else Path(sys.argv[0]).resolve()
+    _tell("\nThe fleet runs until you press Ctrl-C. Try these in another terminal:", "strong")
+    _tell(f"  cd {folder.resolve()}", "strong")
+    for command in ("inventory --graph", "check", "history workstation"):
+        _tell(f"  {program} {command}", "strong")
+    with suppress(KeyboardInterrupt):
+        signal.pause()
