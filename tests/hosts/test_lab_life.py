@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs_reading import commands
+from tests.lab.__main__ import parse_arguments
 from tests.lab.cache import cache_root, made, mounts_below
 from tests.lab.cgroup import Cgroup
 from tests.lab.command import run
+from tests.lab.kinds import kind_named
 from tests.lab.lab import Lab, free_slot, sweep
 
 pytestmark = pytest.mark.host
@@ -27,6 +30,15 @@ with session() as lab:
     print(lab.slot, flush=True)
     input()
 """
+
+
+def test_the_docs_name_commands_and_kinds_that_there_are() -> None:
+    told = [command for _, command in commands("python") if "tests.lab" in command]
+    assert told
+    for command in told:
+        parse_arguments(command.split()[3:])
+    (lab,) = [command for _, command in commands("make") if "KIND=" in command]
+    kind_named(lab.partition("KIND=")[2])
 
 
 def remains(slot: int) -> set[str]:

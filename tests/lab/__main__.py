@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 def main() -> None:
-    arguments = parse_arguments()
+    arguments = parse_arguments(sys.argv[1:])
     try:
         require_root()
         arguments.run(arguments)
@@ -31,7 +31,7 @@ def main() -> None:
         sys.exit(f"lab: {error}")
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.lab", description=__doc__)
     parser.add_argument("--slot", type=int, default=MANUAL_SLOT, help=argparse.SUPPRESS)
     commands = parser.add_subparsers(required=True)
@@ -64,7 +64,7 @@ def parse_arguments() -> argparse.Namespace:
 
     command = commands.add_parser("kinds", help="list the kinds of node")
     command.set_defaults(run=kinds)
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def fill_caches(arguments: argparse.Namespace) -> None:
