@@ -10,12 +10,11 @@ from fleetctl.model import variables
 from fleetctl.model.facts import File, Service
 from fleetctl.model.plan import Change, Finding, Level, WriteFile
 from fleetctl.render import Word
-from fleetctl.steps import Subject
-from fleetctl.steps.arguments import Arguments
-from fleetctl.steps.differences import difference
+from fleetctl.steps import Step, Subject
+from fleetctl.steps.file import difference
 
 
-class OllamaEnv(Arguments):
+class OllamaEnv(Step):
     kind: ClassVar[str] = "ollama_env"
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:

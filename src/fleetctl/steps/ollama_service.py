@@ -10,12 +10,11 @@ from fleetctl import backends
 from fleetctl.model import variables
 from fleetctl.model.facts import Facts, Host, Service, Unknown
 from fleetctl.model.plan import Change, Finding, Level, Restart, Supervise
-from fleetctl.steps import Subject
-from fleetctl.steps.arguments import Arguments
+from fleetctl.steps import Step, Subject
 from fleetctl.steps.ollama_env import seen_value
 
 
-class OllamaService(Arguments):
+class OllamaService(Step):
     kind: ClassVar[str] = "ollama_service"
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
