@@ -18,13 +18,12 @@ from typing import Any
 import paramiko
 
 from fleetctl.errors import FleetError
-from fleetctl.links import sockets
 from fleetctl.links.host_keys import HostKeys
 from fleetctl.links.keys import Keyring, Login
 from fleetctl.links.reasons import explained
 from fleetctl.links.route import Route, Routes
 from fleetctl.links.ssh import SshLink
-from fleetctl.links.transport import WEAK, Transport
+from fleetctl.links.transport import WEAK, Transport, connected
 from fleetctl.model import address
 from fleetctl.model.fleet import Ssh
 
@@ -186,7 +185,7 @@ class Dialler:
             return transport.open_channel("direct-tcpip", (route.host, route.port), ("", 0))
         if route.proxy_command is not None:
             return paramiko.ProxyCommand(route.proxy_command)
-        return sockets.connect(route.host, route.port, self._timeout)
+        return connected(route.host, route.port, self._timeout)
 
 
 @dataclass(slots=True)
