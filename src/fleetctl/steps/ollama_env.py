@@ -22,6 +22,7 @@ class OllamaEnv(Step):
         if isinstance(service, Finding):
             return
         host = subject.facts.host
+        files = {file.path.replace("~", host.home, 1): file for file in backends.files(service)}
         values = {
             "scope": service.scope,
             "service": {
@@ -29,18 +30,14 @@ class OllamaEnv(Step):
                 "home": host.home,
                 "program": (*host.programs, "")[0],
                 "log": service.log.replace("~", host.home, 1),
-                "files": [
-                    described.path.replace("~", host.home, 1)
-                    for described in backends.files(service)
-                ],
+                "files": list(files),
             },
             "environment": [
                 {"name": Word(variable), "value": value}
                 for variable, value in node.environment.items()
             ],
         }
-        for described in backends.files(service):
-            path = described.path.replace("~", host.home, 1)
+        for path, described in files.items():
             file = service.files.get(path, File(None))
             details: tuple[str, ...] = ()
             if described.holds_settings:
@@ -66,7 +63,7 @@ def _details(
     for variable, value in wanted.items():
         if written.get(variable) == value:
             continue
-        seen = seen_value(service, variable)
+        seen = service.seen(variable)
         if seen is not None and variables.agrees(variable, value, seen):
             yield f"{variable}={value} (holds already)"
         else:
@@ -75,14 +72,6 @@ def _details(
     for variable in written:
         if variable not in wanted:
             yield f"{variable} {written[variable]} → not set by fleetctl"
-
-
-def seen_value(service: Service, variable: str) -> str | None:
-    """What the running server uses, as far as it is known."""
-    for known in (service.effective, service.running):
-        if isinstance(known, Mapping) and variable in known:
-            return known[variable]
-    return None
 
 
 def _rivals(wanted: Mapping[str, str], service: Service) -> Iterator[Finding]:
