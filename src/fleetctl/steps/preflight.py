@@ -91,9 +91,6 @@ def read(records: Mapping[str, Record]) -> Preflight | None:
     record = records.get("preflight")
     if record is None:
         return None
-    disk, listening = (
-        record.sections.get(name, b"").decode(errors="replace") for name in ("disk", "ports")
-    )
-    rows = [line.split() for line in disk.splitlines()]
+    rows = [line.split() for line in record.section("disk").splitlines()]
     free = {row[5]: int(row[3]) for row in rows if len(row) > 5 and row[3].isdecimal()}
-    return Preflight(record.text.strip(), free, frozenset(ports.read(listening)))
+    return Preflight(record.text.strip(), free, frozenset(ports.read(record.section("ports"))))
