@@ -60,11 +60,10 @@ def collect(process: Process, limits: Limits) -> Output:
                 return Output(bytes(output), bytes(errors))
             output += received[0]
             errors += received[1]
-            if len(output) > limits.output or len(errors) > limits.errors:
-                raise FleetError(
-                    f"it printed more than {limits.output // 2**20} MiB",
-                    hint="look at what its shell start-up files print",
-                )
+            for printed, most in ((output, limits.output), (errors, limits.errors)):
+                if len(printed) > most:
+                    what = f"it printed more than {most / 2**20:g} MiB"
+                    raise FleetError(what, hint="look at what its shell start-up files print")
     finally:
         process.close()
     raise FleetError(
