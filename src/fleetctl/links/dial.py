@@ -100,10 +100,7 @@ class Dialler:
         check = partial(check or self._host_keys.check, node, route.key_name)
         client = paramiko.SSHClient()
         client.set_missing_host_key_policy(_Strict(check))
-        if password is None:
-            login = self._keyring.login(route.identity_files)
-        else:
-            login = Login.by_password(password)
+        login = self._keyring.login(route.identity_files, password)
         try:
             self._connect(client, route, login, jump, reached)
         except BaseException:
@@ -163,8 +160,6 @@ class Dialler:
                     transport_factory=partial(Transport, known=known),
                     **login.arguments,
                 )
-            except FleetError:
-                raise
             except (OSError, EOFError, paramiko.SSHException) as error:
                 hung_up = "banner" in str(error) or isinstance(error, EOFError | ConnectionError)
                 early = time.monotonic() - started < self._timeout / 2

@@ -24,20 +24,17 @@ class Login:
     once: bool = False
     """Not to be offered again after a connection that broke."""
 
-    @classmethod
-    def by_password(cls, password: str) -> Login:
-        """No key beside it: each would use up one of the server's tries."""
-        offered = {"password": password, "allow_agent": False, "look_for_keys": False}
-        return cls(offered, ["a password"], once=True)
-
 
 class Keyring:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._parsed: dict[Path, paramiko.PKey | str] = {}
 
-    def login(self, files: Sequence[str]) -> Login:
-        """Keys that were named are the only ones offered: a full agent would use up the tries."""
+    def login(self, files: Sequence[str], password: str | None = None) -> Login:
+        """A password, or keys that were named, go alone: a full agent would use up the tries."""
+        nothing_else = {"allow_agent": False, "look_for_keys": False}
+        if password is not None:
+            return Login({"password": password, **nothing_else}, ["a password"], once=True)
         if not files:
             return Login({"allow_agent": True, "look_for_keys": True}, ["the SSH agent's", *_USUAL])
         parsed = {name: self._key(Path(name).expanduser()) for name in files}
@@ -45,8 +42,7 @@ class Keyring:
         arguments = {
             "pkey": next(iter(usable.values()), None),
             "key_filename": [str(Path(name).expanduser()) for name in list(usable)[1:]],
-            "allow_agent": False,
-            "look_for_keys": False,
+            **nothing_else,
         }
         unusable = [f"{name} ({key})" for name, key in parsed.items() if isinstance(key, str)]
         return Login(arguments, list(usable), unusable)
