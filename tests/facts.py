@@ -47,7 +47,7 @@ def facts_of(said: Mapping[str, Any]) -> Facts:
         services=tuple(services),
         servers=tuple(Server(**each) for each in said.get("servers", [])),
         api=Unknown(said["no_api"]) if "no_api" in said else api,
-        files={path: File(text, "-rw-r--r--", 0) for path, text in said.get("files", {}).items()},
+        files={path: File(text, "-rw-r--r--") for path, text in said.get("files", {}).items()},
         guards=said.get("guards", {}),
     )
 
@@ -67,7 +67,7 @@ def service_of(said: Mapping[str, Any]) -> Service:
     if why := said.get("hidden"):
         service = replace(service, running=Unknown(why), effective=Unknown(why))
     sources = [Source(**each) for each in said.get("sources", [])]
-    files = {path: File(text, "-rw-r--r--", 0) for path, text in said.get("files", {}).items()}
+    files = {path: File(text, "-rw-r--r--") for path, text in said.get("files", {}).items()}
     own = {field.name for field in fields(Service)} - {"sources", "files", "active"}
     plain = {key: value for key, value in said.items() if key in own}
     return replace(service, sources=tuple(sources), files=files, **plain)
@@ -101,7 +101,7 @@ def _with_service(facts: Facts, **changes: Any) -> Facts:
 def _written(facts: Facts, change: WriteFile) -> Facts:
     path = change.path.replace("~", HOME, 1)
     assert change.after is not None
-    file = File(change.after, "-rw-r--r--", 0)
+    file = File(change.after, "-rw-r--r--")
     service = facts.services[0]
     sources = [source for source in service.sources if not source.ours]
     if path.endswith(".env"):

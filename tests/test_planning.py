@@ -48,6 +48,15 @@ def test_case(file: Path, tmp_path: Path) -> None:
     assert int(result.exit_code) == case.get("exit", 3 if case["expect"] else 0)
 
 
+@pytest.mark.parametrize(("os", "asked"), [("", "Darwin"), ("os: linux", "Linux")])
+def test_a_step_is_asked_about_where_it_says_unless_the_playbook_says_otherwise(
+    os: str, asked: str, tmp_path: Path
+) -> None:
+    (tmp_path / "playbooks").mkdir()
+    (tmp_path / "playbooks/own.yaml").write_text(f"steps:\n  - power: {{}}\n    {os}\n")
+    assert [part.system for part in read_playbook("own", tmp_path)[0].parts()] == [asked]
+
+
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "keep_alive": st.sampled_from(["5m", "24h", "-1", 300, None]),
     "num_parallel": st.integers(1, 4),

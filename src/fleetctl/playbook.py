@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -48,7 +48,8 @@ class Entry:
     when: str | None = None
 
     def parts(self) -> list[Part]:
-        return [Part(part.key, part.commands, self.system) for part in self.step.probe(self.name)]
+        parts = self.step.probe(self.name)
+        return [replace(part, system=self.system or part.system) for part in parts]
 
     def applies(self, subject: Subject) -> bool:
         if self.system is not None and self.system != subject.facts.host.system:

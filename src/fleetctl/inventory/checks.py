@@ -9,16 +9,15 @@ from pydantic import BaseModel
 
 from fleetctl.inventory import roles, ssh_config
 from fleetctl.inventory.problems import Path, Problem
+from fleetctl.inventory.resolve import is_for_ollama
 from fleetctl.inventory.schema import InventorySection
 from fleetctl.model import address, model_name
 from fleetctl.model.fleet import OLLAMA, Fleet, Model, Node
 
 
 def model_names(inventory: InventorySection) -> Iterator[Problem]:
-    """Names for other providers than Ollama follow rules of their own."""
     for name, model in inventory.models.items():
-        nodes = [inventory.nodes.get(node) for node in (model.node, *model.nodes) if node]
-        if any(node and node.provider == OLLAMA and not node.cloud_provider for node in nodes):
+        if is_for_ollama(model, inventory):
             try:
                 model_name.normalise(model.ollama_model)
             except ValueError as error:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any
 
 import yaml
 
@@ -47,9 +47,18 @@ class Document:
 
 def read(data: bytes, *, with_positions: bool = False) -> Document:
     """Positions of all values cost as much again; they are only needed to report an error."""
-    reader = _Reader(with_positions)
-    for event in _events(_text(data)):
-        reader.take(event)
+    events = _events(_text(data))
+    reader = _Reader(events, with_positions)
+    documents = 0
+    for event in events:
+        match event:
+            case yaml.DocumentStartEvent():
+                documents += 1
+                if documents > 1:
+                    at = _position(event.start_mark)
+                    raise Unreadable("holds a second document", "delete the `---`", at)
+            case yaml.NodeEvent():
+                reader.document.value = reader.value(event, ())
     return reader.document
 
 
@@ -89,16 +98,8 @@ def _position_after(text: str) -> Position:
     return Position(text.count("\n") + 1, len(text) - text.rfind("\n"))
 
 
-class _Mark(Protocol):
-    """The C parser has a class of its own for marks."""
-
-    @property
-    def line(self) -> int: ...
-    @property
-    def column(self) -> int: ...
-
-
-def _position(mark: _Mark | None) -> Position:
+def _position(mark: Any) -> Position:
+    """Of a mark, for which the C parser has a class of its own."""
     return Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
 
 
@@ -117,135 +118,93 @@ def _events(text: str) -> Iterator[yaml.Event]:
         raise Unreadable(f"is not valid YAML: {error}") from None
 
 
-@dataclass(slots=True)
-class _Open:
-    """A list or mapping that is being read."""
-
-    value: list[Value] | dict[str, Value]
-    step: str | int | None
-    anchor: str | None
-    size: int = 1
-    key: str | None = None
-    key_at: _Mark | None = None
-
-
 class _Reader:
-    """Builds the value from the parser's events, without recursion."""
+    """Builds values from the parser's events, and goes no deeper than a file may be nested."""
 
-    def __init__(self, with_positions: bool) -> None:
+    def __init__(self, events: Iterator[yaml.Event], with_positions: bool) -> None:
         self.document = Document()
+        self._events = events
         self._with_positions = with_positions
-        self._stack: list[_Open] = []
         self._anchors: dict[str, tuple[Value, int]] = {}
+        self._values = 0
         self._aliased = 0
-        self._documents = 0
 
-    def take(self, event: yaml.Event) -> None:
-        match event:
-            case yaml.ScalarEvent():
-                self._scalar(event)
-            case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
-                self._open(event)
-            case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
-                self._close()
-            case yaml.AliasEvent():
-                self._alias(event)
-            case yaml.DocumentStartEvent():
-                self._documents += 1
-                if self._documents > 1:
-                    at = _position(event.start_mark)
-                    raise Unreadable("holds a second document", "delete the `---`", at)
-
-    def _scalar(self, event: yaml.ScalarEvent) -> None:
-        self._refuse_tag(event)
-        if self._awaits_key:
-            self._key(event)
-            return
-        value: Value = event.value
-        if event.implicit[0]:
-            if value in _WORDS:
-                value = _WORDS[event.value]
-            elif _INTEGER.fullmatch(event.value):
-                value = int(event.value)
-        self._add(event, value, 1)
-        if event.anchor:
-            self._anchors[event.anchor] = (value, 1)
-
-    def _key(self, event: yaml.ScalarEvent) -> None:
-        top = self._stack[-1]
-        if event.implicit[0] and event.value == "<<":
-            self._problem(event, "a merge key (<<) is not supported", "use `groups` or `defaults`")
-        if event.value in top.value:
-            self._problem(event, f"the key {event.value!r} is there twice", "delete one of them")
-        top.key, top.key_at = event.value, event.start_mark
-
-    def _open(self, event: yaml.MappingStartEvent | yaml.SequenceStartEvent) -> None:
-        self._refuse_tag(event)
-        at = _position(event.start_mark)
-        if self._awaits_key:
-            raise Unreadable("has a key that is not text", "quote it", at)
-        if len(self._stack) >= MAX_DEPTH:
+    def value(self, event: yaml.Event, path: Path, key: yaml.Event | None = None) -> Value:
+        """What begins with this event; in a mapping it is found at its key."""
+        if self._with_positions:
+            self.document.positions[path] = _position((key or event).start_mark)
+        before = self._values
+        self._values += 1
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        assert isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent)
+        self._refuse_tag(event, path)
+        value: Value
+        if isinstance(event, yaml.ScalarEvent):
+            value = _scalar(event)
+        elif len(path) >= MAX_DEPTH:
+            at = _position(event.start_mark)
             raise Unreadable(f"is nested deeper than {MAX_DEPTH} levels", at=at)
-        value: list[Value] | dict[str, Value]
-        value = {} if isinstance(event, yaml.MappingStartEvent) else []
-        step = self._add(event, value, 1)
-        self._stack.append(_Open(value, step, event.anchor))
+        elif isinstance(event, yaml.MappingStartEvent):
+            value = self._mapping(path)
+        else:
+            value = self._list(path)
+        if event.anchor:
+            self._anchors[event.anchor] = (value, self._values - before)
+        return value
 
-    def _close(self) -> None:
-        done = self._stack.pop()
-        if self._stack:
-            self._stack[-1].size += done.size - 1
-        if done.anchor:
-            self._anchors[done.anchor] = (done.value, done.size)
+    def _list(self, path: Path) -> list[Value]:
+        items: list[Value] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self.value(event, (*path, len(items))))
+        return items
 
-    def _alias(self, event: yaml.AliasEvent) -> None:
-        at = _position(event.start_mark)
-        if self._awaits_key:
+    def _mapping(self, path: Path) -> dict[str, Value]:
+        entries: dict[str, Value] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            key = self._key(event, path)
+            if key in entries:
+                self._problem(event, path, f"the key {key!r} is there twice", "delete one of them")
+            entries[key] = self.value(next(self._events), (*path, key), event)
+        return entries
+
+    def _key(self, event: yaml.Event, path: Path) -> str:
+        if isinstance(event, yaml.AliasEvent):
+            at = _position(event.start_mark)
             raise Unreadable("has an alias for a key", "write the key out", at)
+        if not isinstance(event, yaml.ScalarEvent):
+            at = _position(event.start_mark)
+            raise Unreadable("has a key that is not text", "quote it", at)
+        self._refuse_tag(event, path)
+        if event.implicit[0] and event.value == "<<":
+            right = "use `groups` or `defaults`"
+            self._problem(event, path, "a merge key (<<) is not supported", right)
+        return event.value
+
+    def _alias(self, event: yaml.AliasEvent) -> Value:
+        at = _position(event.start_mark)
         if event.anchor not in self._anchors:
             right = "an anchor must stand before its alias, not around it"
             raise Unreadable(f"has an alias *{event.anchor} without an anchor", right, at)
         value, size = self._anchors[event.anchor]
+        self._values += size - 1
         self._aliased += size
         if self._aliased > MAX_ALIASED:
             raise Unreadable("grows beyond all bounds by its aliases", "write it out", at)
-        self._add(event, value, size)
+        return value
 
-    @property
-    def _awaits_key(self) -> bool:
-        return (
-            bool(self._stack)
-            and isinstance(self._stack[-1].value, dict)
-            and (self._stack[-1].key is None)
-        )
-
-    def _add(self, event: yaml.NodeEvent, value: Value, size: int) -> str | int | None:
-        """Put a value where the document has it; returns its key or index there."""
-        step: str | int | None = None
-        at: _Mark | None = event.start_mark
-        if not self._stack:
-            self.document.value = value
-        else:
-            top = self._stack[-1]
-            top.size += size
-            if isinstance(top.value, list):
-                step = len(top.value)
-                top.value.append(value)
-            elif top.key is not None:
-                step, at, top.key = top.key, top.key_at or at, None
-                top.value[step] = value
-        if self._with_positions:
-            self.document.positions[self._path(step)] = _position(at)
-        return step
-
-    def _path(self, *last: str | int | None) -> Path:
-        steps = [*(each.step for each in self._stack), *last]
-        return tuple(step for step in steps if step is not None)
-
-    def _refuse_tag(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent) -> None:
+    def _refuse_tag(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent, path: Path) -> None:
         if event.tag is not None and event.tag != "!":
-            self._problem(event, f"the tag {event.tag} is not supported", "take it out")
+            self._problem(event, path, f"the tag {event.tag} is not supported", "take it out")
 
-    def _problem(self, event: yaml.Event, what: str, right: str) -> None:
-        at = _position(event.start_mark)
-        self.document.problems.append(Problem(self._path(), what, right, at))
+    def _problem(self, event: yaml.Event, path: Path, what: str, right: str) -> None:
+        self.document.problems.append(Problem(path, what, right, _position(event.start_mark)))
+
+
+def _scalar(event: yaml.ScalarEvent) -> Value:
+    if event.implicit[0]:  # it stands there without quotes
+        if event.value in _WORDS:
+            return _WORDS[event.value]
+        if _INTEGER.fullmatch(event.value):
+            return int(event.value)
+    return event.value

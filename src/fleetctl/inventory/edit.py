@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import yaml
@@ -26,7 +27,6 @@ Write = Callable[[str], str]
 
 _ALIAS = re.compile(r"\s*:\s*\*[^\s,\[\]{}]+")
 _REST_OF_LINE = re.compile(r"(\s*,)?[ \t]*(#.*)?")
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,18 +89,18 @@ def _edited(text: str, name: str, values: Mapping[str, object]) -> tuple[str, st
     if not isinstance(root, yaml.MappingNode):
         return _insert_lines(text, len(text), 0, _lines(*section, 2, "  ", _plain))
     write = _way_of_writing(root)
-    found = [(key, value) for key, value in root.value if key.value == "nodes"]
+    found = [at for at, (key, _) in enumerate(root.value) if key.value == "nodes"]
     if not found:
         if root.flow_style:
             return _insert_into_flow(text, root, f"{write('nodes')}: {_flow(section[1], write)}")
-        lines = _lines(*section, 2, _step(root), write)
-        return _insert_below(text, root, lines, root.start_mark.column)
-    key, nodes = found[0]
+        return _insert_below(text, root, _lines(*section, 2, _step(root), write))
+    _, nodes = root.value[found[0]]
     if isinstance(nodes, yaml.ScalarNode):  # `nodes:` and nothing behind it
         lines = [_step(root) + line for line in _lines(name, values, 1, _step(root), write)]
         column = root.start_mark.column
-        at = _below(text, _end(text, key.end_mark.index, nodes), column + 1)
-        return _insert_lines(text, at, column, lines)
+        following = [key.start_mark for key, _ in root.value[found[0] + 1 :]]
+        limit = (*following, root.end_mark)[0].index
+        return _insert_lines(text, _end_of_section(text, limit, column + 1), column, lines)
     if not isinstance(nodes, yaml.MappingNode):
         raise _Unclear
     if nodes.flow_style:
@@ -108,21 +108,34 @@ def _edited(text: str, name: str, values: Mapping[str, object]) -> tuple[str, st
     last = nodes.value[-1][1]
     on_one_line = isinstance(last, yaml.MappingNode) and last.flow_style
     lines = _lines(name, values, 0 if on_one_line else 1, _step(nodes, root), write)
-    return _insert_below(text, nodes, lines, nodes.value[-1][0].start_mark.column)
+    return _insert_below(text, nodes, lines)
 
 
-def _insert_below(
-    text: str, mapping: yaml.MappingNode, lines: list[str], column: int
-) -> tuple[str, str]:
+def _insert_below(text: str, mapping: yaml.MappingNode, lines: list[str]) -> tuple[str, str]:
     """After the last pair of a mapping in block style, with a blank line where it has them."""
-    *others, (key, value) = mapping.value
-    if others:
-        previous, its_value = others[-1]
-        end = _end(text, previous.end_mark.index, its_value)
-        if _BLANK_LINE.search(text, end - 1, key.start_mark.index):
-            lines = ["", *lines]
-    at = _below(text, _end(text, key.end_mark.index, value), column)
-    return _insert_lines(text, at, column, lines)
+    last = mapping.value[-1][0].start_mark
+    above = reversed(text[: last.index].split("\n")[:-1])
+    between = takewhile(lambda line: line.lstrip()[:1] in ("", "#"), above)
+    if len(mapping.value) > 1 and not all(map(str.strip, between)):
+        lines = ["", *lines]
+    at = _end_of_section(text, mapping.end_mark.index, last.column)
+    return _insert_lines(text, at, last.column, lines)
+
+
+def _end_of_section(text: str, limit: int, column: int) -> int:
+    """After the last of its lines, and after the comments below that are indented as they are.
+
+    `limit` is where something else begins: the mark at the end of a block lies there.
+    """
+    lines = text[:limit].split("\n")
+    while lines and not _belongs(lines[-1], column):
+        lines.pop()
+    return min(sum(len(line) + 1 for line in lines), limit)
+
+
+def _belongs(line: str, column: int) -> bool:
+    inner = line.lstrip()
+    return bool(inner) and (not inner.startswith("#") or len(line) - len(inner) >= column)
 
 
 def _insert_lines(text: str, at: int, column: int, lines: list[str]) -> tuple[str, str]:
@@ -136,7 +149,10 @@ def _insert_into_flow(text: str, mapping: yaml.MappingNode, entry: str) -> tuple
         at = text.index("{", mapping.start_mark.index) + 1
         return text[:at] + entry + text[at:], entry
     key, value = mapping.value[-1]
-    start, end = key.start_mark.index, _end(text, key.end_mark.index, value)
+    start, end = key.start_mark.index, value.end_mark.index
+    if value.start_mark.index < start:  # an alias, and the marks are those of its anchor
+        alias = _ALIAS.match(text, key.end_mark.index)
+        end = alias.end() if alias else key.end_mark.index
     indent = text[text.rfind("\n", 0, start) + 1 : start]
     if indent.strip():
         return f"{text[:end]}, {entry}{text[end:]}", entry
@@ -147,29 +163,6 @@ def _insert_into_flow(text: str, mapping: yaml.MappingNode, entry: str) -> tuple
     comma_before, comma_after = ("", ",") if rest[1] else (",", "")
     line = indent + entry + comma_after
     return f"{text[:end]}{comma_before}{rest[0]}\n{line}{text[line_end:]}", line
-
-
-def _end(text: str, after: int, value: yaml.Node) -> int:
-    """Where a value ends. The mark of a block lies beyond the comments that follow it."""
-    if value.start_mark.index < after:  # an alias, and the marks are those of its anchor
-        alias = _ALIAS.match(text, after)
-        return alias.end() if alias else after
-    if isinstance(value, yaml.MappingNode) and not value.flow_style:
-        key, last = value.value[-1]
-        return _end(text, key.end_mark.index, last)
-    if isinstance(value, yaml.SequenceNode) and not value.flow_style:
-        return _end(text, value.start_mark.index, value.value[-1])
-    return int(value.end_mark.index)
-
-
-def _below(text: str, end: int, column: int) -> int:
-    """After this line, and after the comments below it that are indented as its section is."""
-    if text[end - 1] != "\n":
-        end = text.find("\n", end) + 1 or len(text)
-    comment = re.compile(rf"(?:[ \t]*\n)* {{{column},}}#[^\n]*(?:\n|\Z)")
-    while found := comment.match(text, end):
-        end = found.end()
-    return end
 
 
 def _step(*mappings: yaml.MappingNode) -> str:

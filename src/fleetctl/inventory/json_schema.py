@@ -21,20 +21,18 @@ def json_schema() -> dict[str, Any]:
     for (section, *rest), words in reference.explanations().items():
         steps = rest[1:] if section in _NAMED else rest
         for place in _LAYERS if steps and section in _LAYERS else (section,):
-            for described in _property(schema, (place, *steps)):
+            described = _property(schema, (place, *steps))
+            if described is not None:
                 described.setdefault("description", words)
     return schema
 
 
-def _property(schema: dict[str, Any], path: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _property(schema: dict[str, Any], path: Sequence[str]) -> dict[str, Any] | None:
     """The property at a path, if there is one."""
-    here = schema
+    here: dict[str, Any] | None = schema
     for step in path:
-        known = [each["properties"] for each in _objects(schema, here)]
-        if not known or step not in known[0]:
-            return
-        here = known[0][step]
-    yield here
+        here = next((each["properties"].get(step) for each in _objects(schema, here or {})), None)
+    return here
 
 
 def _objects(schema: dict[str, Any], node: dict[str, Any]) -> Iterator[dict[str, Any]]:

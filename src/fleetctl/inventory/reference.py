@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from fleetctl import packaged
 
@@ -35,10 +34,8 @@ def explanations() -> dict[tuple[str, ...], str]:
 def sections() -> dict[str, str]:
     """Each top-level key with the comment above it."""
     _, *paragraphs = re.split(r"\n\n(?=#)", text())
-    return {name: paragraph.rstrip() for paragraph in paragraphs for name in _top_level(paragraph)}
-
-
-def _top_level(paragraph: str) -> Iterator[str]:
-    for line in paragraph.splitlines():
-        if (key := _KEY.match(line)) and not key[1]:
-            yield key[2]
+    return {
+        name: paragraph.rstrip()
+        for paragraph in paragraphs
+        for name in re.findall(r"^([\w-]+):(?: |$)", paragraph, re.ASCII | re.MULTILINE)
+    }

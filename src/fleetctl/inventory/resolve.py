@@ -31,8 +31,7 @@ BUILT_IN = "built-in"
 
 def resolve(inventory: InventorySection, file: Path) -> Fleet:
     """Needs an inventory whose references all lead somewhere."""
-    providers = {name: _provider(node) for name, node in inventory.nodes.items()}
-    models = {name: _model(name, section, providers) for name, section in inventory.models.items()}
+    models = {name: _model(name, section, inventory) for name, section in inventory.models.items()}
     mapped: dict[str, list[Model]] = {name: [] for name in inventory.nodes}
     for model in models.values():
         for node_name in model.nodes:
@@ -56,12 +55,17 @@ def _provider(node: NodeSection) -> str:
     return node.cloud_provider or node.provider
 
 
-def _model(name: str, section: ModelSection, providers: dict[str, str]) -> Model:
-    nodes = tuple(dict.fromkeys(section.nodes or [section.node or ""]))
-    ours = any(providers[node] == OLLAMA for node in nodes)
+def is_for_ollama(model: ModelSection, inventory: InventorySection) -> bool:
+    """Names for other providers follow rules of their own."""
+    nodes = (inventory.nodes.get(name) for name in (model.node or "", *model.nodes))
+    return any(node and _provider(node) == OLLAMA for node in nodes)
+
+
+def _model(name: str, section: ModelSection, inventory: InventorySection) -> Model:
+    ours = is_for_ollama(section, inventory)
     return Model(
         name=name,
-        nodes=nodes,
+        nodes=tuple(dict.fromkeys(section.nodes or [section.node or ""])),
         ollama_model=model_name.normalise(section.ollama_model) if ours else section.ollama_model,
         litellm_alias=section.litellm_alias or f"fleet-{name}",
         context=section.context,

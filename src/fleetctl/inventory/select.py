@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from fnmatch import translate
+from fnmatch import fnmatchcase
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.inventory.problems import did_you_mean
@@ -27,9 +25,9 @@ def select(fleet: Fleet, limit: str | None) -> Selection:
     unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
     if not patterns:
         raise FleetError("--limit is empty", hint=_HELP, exit_code=Exit.USAGE)
-    chosen = set().union(*(_matching(fleet, pattern) for pattern in wanted)) if wanted else None
-    dropped = set().union(*(_matching(fleet, pattern) for pattern in unwanted))
-    chosen = (set(fleet.nodes) if chosen is None else chosen) - dropped
+    chosen = set() if wanted else set(fleet.nodes)
+    chosen = chosen.union(*(_matching(fleet, pattern) for pattern in wanted))
+    chosen = chosen.difference(*(_matching(fleet, pattern) for pattern in unwanted))
     nodes = tuple(node for name, node in fleet.nodes.items() if name in chosen)
     if not nodes and CONTROLLER not in chosen:
         raise FleetError(f"--limit {limit!r} leaves no node", hint=_HELP, exit_code=Exit.USAGE)
@@ -41,27 +39,20 @@ _HELP = "a pattern is a name, a glob (mac*), @group or tag:name; ! before it tak
 
 def _matching(fleet: Fleet, pattern: str) -> set[str]:
     """The names that one pattern means; none is an error, since it is nearly always a typo."""
-    names: Callable[[Node], tuple[str, ...]]
-    if pattern.startswith("@"):
-        what, word, known = "group", pattern[1:], set(fleet.groups)
-        names = lambda node: node.groups  # noqa: E731
-    elif pattern.startswith("tag:"):
-        what, word = "tag", pattern[4:]
-        known = {tag for node in fleet.nodes.values() for tag in node.tags}
-        names = lambda node: node.tags  # noqa: E731
-    elif pattern == CONTROLLER or pattern in fleet.nodes:
+    if pattern == CONTROLLER or pattern in fleet.nodes:
         return {pattern}
+    nodes = fleet.nodes.values()
+    if pattern.startswith("@"):
+        what, word, names = "group", pattern[1:], {node.name: node.groups for node in nodes}
+    elif pattern.startswith("tag:"):
+        what, word, names = "tag", pattern[4:], {node.name: node.tags for node in nodes}
     else:
-        what, word, known = "node", pattern, set(fleet.nodes)
-        names = lambda node: (node.name,)  # noqa: E731
-    rule = re.compile(translate(word))
-    found = {
-        node.name for node in fleet.nodes.values() if any(rule.match(name) for name in names(node))
-    }
+        what, word, names = "node", pattern, {node.name: (node.name,) for node in nodes}
+    found = {node for node, its in names.items() if any(fnmatchcase(name, word) for name in its)}
     if not found:
         raise FleetError(
             f"--limit: {pattern!r} matches no {what}",
-            hint=did_you_mean(word, known),
+            hint=did_you_mean(word, set().union(*names.values())),
             exit_code=Exit.USAGE,
         )
     return found

@@ -12,10 +12,9 @@ if "invoke" not in sys.modules:
 
     del sys.modules["invoke"]
 
-from fleetctl.links.exchange import Limits, Output, Process
-from fleetctl.links.streams import Stream
+from fleetctl.links.exchange import Limits, Process, Stream
 
-__all__ = ["Limits", "Link", "Output", "Process", "Stream"]
+__all__ = ["Limits", "Link", "Process"]
 
 
 class Link(Protocol):

@@ -18,13 +18,12 @@ from typing import Any
 import paramiko
 
 from fleetctl.errors import FleetError
-from fleetctl.links import sockets
 from fleetctl.links.host_keys import HostKeys
 from fleetctl.links.keys import Keyring, Login
 from fleetctl.links.reasons import explained
 from fleetctl.links.route import Route, Routes
 from fleetctl.links.ssh import SshLink
-from fleetctl.links.transport import WEAK, Transport
+from fleetctl.links.transport import WEAK, Transport, connected
 from fleetctl.model import address
 from fleetctl.model.fleet import Ssh
 
@@ -101,10 +100,7 @@ class Dialler:
         check = partial(check or self._host_keys.check, node, route.key_name)
         client = paramiko.SSHClient()
         client.set_missing_host_key_policy(_Strict(check))
-        if password is None:
-            login = self._keyring.login(route.identity_files)
-        else:
-            login = Login.by_password(password)
+        login = self._keyring.login(route.identity_files, password)
         try:
             self._connect(client, route, login, jump, reached)
         except BaseException:
@@ -164,8 +160,6 @@ class Dialler:
                     transport_factory=partial(Transport, known=known),
                     **login.arguments,
                 )
-            except FleetError:
-                raise
             except (OSError, EOFError, paramiko.SSHException) as error:
                 hung_up = "banner" in str(error) or isinstance(error, EOFError | ConnectionError)
                 early = time.monotonic() - started < self._timeout / 2
@@ -186,7 +180,7 @@ class Dialler:
             return transport.open_channel("direct-tcpip", (route.host, route.port), ("", 0))
         if route.proxy_command is not None:
             return paramiko.ProxyCommand(route.proxy_command)
-        return sockets.connect(route.host, route.port, self._timeout)
+        return connected(route.host, route.port, self._timeout)
 
 
 @dataclass(slots=True)

@@ -1,10 +1,10 @@
-"""What a shell prints, within bounds of time and size."""
+"""Shells and streams, whatever carries them; what a shell prints, in bounds of time and size."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from fleetctl.errors import Exit, FleetError
 
@@ -18,7 +18,6 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    status: int
     output: bytes
     errors: bytes
 
@@ -32,7 +31,17 @@ class Process(Protocol):
 
     def receive(self, seconds: float) -> tuple[bytes, bytes] | None: ...
 
-    def status(self) -> int: ...
+    def close(self) -> None: ...
+
+
+class Stream(Protocol):
+    """A connection to a port: a socket, as far as its users need one."""
+
+    def sendall(self, data: bytes, /) -> Any: ...
+
+    def makefile(self, mode: Any = ..., bufsize: Any = ..., /) -> Any: ...
+
+    def settimeout(self, seconds: float, /) -> None: ...
 
     def close(self) -> None: ...
 
@@ -48,14 +57,13 @@ def collect(process: Process, limits: Limits) -> Output:
         while (left := deadline - time.monotonic()) > 0:
             received = process.receive(left)
             if received is None:
-                return Output(process.status(), bytes(output), bytes(errors))
+                return Output(bytes(output), bytes(errors))
             output += received[0]
             errors += received[1]
-            if len(output) > limits.output or len(errors) > limits.errors:
-                raise FleetError(
-                    f"it printed more than {limits.output // 2**20} MiB",
-                    hint="look at what its shell start-up files print",
-                )
+            for printed, most in ((output, limits.output), (errors, limits.errors)):
+                if len(printed) > most:
+                    what = f"it printed more than {most / 2**20:g} MiB"
+                    raise FleetError(what, hint="look at what its shell start-up files print")
     finally:
         process.close()
     raise FleetError(

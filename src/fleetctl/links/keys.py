@@ -11,7 +11,7 @@ from typing import Any
 
 import paramiko
 
-_USUAL = ("id_ed25519", "id_ecdsa", "id_rsa")
+_USUAL = ("~/.ssh/id_ed25519", "~/.ssh/id_ecdsa", "~/.ssh/id_rsa")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,48 +24,35 @@ class Login:
     once: bool = False
     """Not to be offered again after a connection that broke."""
 
-    @classmethod
-    def by_password(cls, password: str) -> Login:
-        """No key beside it: each would use up one of the server's tries."""
-        offered = {"password": password, "allow_agent": False, "look_for_keys": False}
-        return cls(offered, ["a password"], once=True)
-
 
 class Keyring:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._parsed: dict[Path, paramiko.PKey | str] = {}
 
-    def login(self, files: Sequence[str]) -> Login:
-        """Keys that were named are the only ones offered: a full agent would use up the tries."""
+    def login(self, files: Sequence[str], password: str | None = None) -> Login:
+        """A password, or keys that were named, go alone: a full agent would use up the tries."""
+        nothing_else = {"allow_agent": False, "look_for_keys": False}
+        if password is not None:
+            return Login({"password": password, **nothing_else}, ["a password"], once=True)
         if not files:
-            return Login({"allow_agent": True, "look_for_keys": True}, _usual_keys())
-        keys: list[paramiko.PKey] = []
-        tried, unusable = [], []
-        for name in files:
-            key = self._key(Path(name).expanduser())
-            if isinstance(key, str):
-                unusable.append(f"{name} ({key})")
-            else:
-                keys.append(key)
-                tried.append(name)
-        offered = {"pkey": keys[0]} if keys else {}
-        others = [str(Path(name).expanduser()) for name in tried[1:]]
+            return Login({"allow_agent": True, "look_for_keys": True}, ["the SSH agent's", *_USUAL])
+        parsed = {name: self._key(Path(name).expanduser()) for name in files}
+        usable = {name: key for name, key in parsed.items() if not isinstance(key, str)}
         arguments = {
-            **offered,
-            "key_filename": others,
-            "allow_agent": False,
-            "look_for_keys": False,
+            "pkey": next(iter(usable.values()), None),
+            "key_filename": [str(Path(name).expanduser()) for name in list(usable)[1:]],
+            **nothing_else,
         }
-        return Login(arguments, tried, unusable)
+        unusable = [f"{name} ({key})" for name, key in parsed.items() if isinstance(key, str)]
+        return Login(arguments, list(usable), unusable)
 
     def first_public(self, files: Sequence[str]) -> str | None:
         """The public half of the key that is offered first, as authorized_keys has it."""
         agent = paramiko.Agent()
         agents = () if files else agent.get_keys()
         agent.close()
-        usual = [f"~/.ssh/{name}" for name in _USUAL]
-        parsed = (self._key(Path(name).expanduser()) for name in files or usual)
+        parsed = (self._key(Path(name).expanduser()) for name in files or _USUAL)
         usable = (key for key in chain(agents, parsed) if not isinstance(key, str))
         return next((f"{key.get_name()} {key.get_base64()}" for key in usable), None)
 
@@ -95,7 +82,3 @@ def _from_agent(file: Path) -> paramiko.PKey | None:
     except (OSError, IndexError, UnicodeDecodeError):
         return None
     return next((key for key in paramiko.Agent().get_keys() if key.get_base64() == public), None)
-
-
-def _usual_keys() -> list[str]:
-    return ["the SSH agent's", *(f"~/.ssh/{name}" for name in _USUAL)]

@@ -9,7 +9,7 @@ import signal
 import socket
 import subprocess
 
-from fleetctl.links.streams import Stream
+from fleetctl.links.exchange import Stream
 
 _SIZE = 2**16
 
@@ -54,6 +54,8 @@ class LocalProcess:
 
     def receive(self, seconds: float) -> tuple[bytes, bytes] | None:
         if not self._open.get_map():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
             return None
         received = {self._process.stdout: b"", self._process.stderr: b""}
         for key, _ in self._open.select(seconds):
@@ -62,9 +64,6 @@ class LocalProcess:
                 self._open.unregister(key.fileobj)
             received[key.fileobj] = data  # type: ignore[index]
         return received[self._process.stdout], received[self._process.stderr]
-
-    def status(self) -> int:
-        return self._process.wait()
 
     def close(self) -> None:
         self._open.close()

@@ -7,7 +7,12 @@ import socket
 from collections.abc import Sequence
 
 import paramiko
-from paramiko.ssh_exception import ChannelException, IncompatiblePeer, ProxyCommandFailure
+from paramiko.ssh_exception import (
+    BadAuthenticationType,
+    ChannelException,
+    IncompatiblePeer,
+    ProxyCommandFailure,
+)
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.links.keys import Login
@@ -21,6 +26,9 @@ _OFFERS = {
     "mac": "server mac",
 }
 """How paramiko calls what it finds nothing in, and what the server has of it."""
+
+_BY_PASSWORD = {"password", "keyboard-interactive"}
+"""The ways to log in that look at a password."""
 
 
 class LoginRefused(FleetError):
@@ -37,7 +45,7 @@ def explained(
     match error:
         case IncompatiblePeer():
             return _weak(error, place, details)
-        case paramiko.BadAuthenticationType() if login.once and _takes_no_password(error):
+        case BadAuthenticationType() if login.once and not _BY_PASSWORD & {*error.allowed_types}:
             what = f"{place} takes no password, only {', '.join(error.allowed_types)}"
             hint = "put your public key into ~/.ssh/authorized_keys there by other means"
         case paramiko.AuthenticationException():
@@ -84,9 +92,3 @@ def _login_refused(route: Route, login: Login) -> FleetError:
         hint="check the user and the password" if login.once else copy,
         exit_code=Exit.UNREACHABLE,
     )
-
-
-def _takes_no_password(error: Exception) -> bool:
-    """Whether the server has said that a password is not even looked at."""
-    types = error.allowed_types if isinstance(error, paramiko.BadAuthenticationType) else None
-    return types is not None and not {"password", "keyboard-interactive"} & set(types)

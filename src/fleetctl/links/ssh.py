@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import select
+from typing import Any
 
 import paramiko
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.links.streams import ChannelStream, Stream
+from fleetctl.links.exchange import Stream
 from fleetctl.shell import COMMAND
 
 _SIZE = 2**16
@@ -36,7 +38,7 @@ class SshLink:
         except paramiko.SSHException as error:
             raise FleetError(f"{host} port {port} on the node: {error}") from None
         channel.settimeout(timeout)
-        return ChannelStream(channel)
+        return _ChannelStream(channel)
 
     def close(self) -> None:
         self._client.close()
@@ -86,9 +88,32 @@ class SshProcess:
         finished = self._channel.eof_received and self._channel.exit_status_ready()
         return bool(self._channel.closed or finished)
 
-    def status(self) -> int:
-        return self._channel.recv_exit_status() if self._channel.exit_status_ready() else -1
-
     def close(self) -> None:
         with contextlib.suppress(OSError, EOFError):
             self._channel.close()
+
+
+class _ChannelStream:
+    """An SSH channel as a socket; paramiko's own file objects cannot be read line by line."""
+
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+        self.sendall = channel.sendall
+        self.settimeout = channel.settimeout
+        self.close = channel.close
+
+    def makefile(self, mode: str = "rb", bufsize: int = -1) -> io.BufferedReader:
+        return io.BufferedReader(_Received(self._channel))
+
+
+class _Received(io.RawIOBase):
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._channel.recv(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)

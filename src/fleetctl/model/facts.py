@@ -9,7 +9,7 @@ from typing import Literal
 Sudo = Literal["root", "free", "refused", "absent", "unasked"]
 """Root already; sudo without a password; not without one, or not at all; no sudo; not needed."""
 
-UNREADABLE = b"@unreadable\n"
+_UNREADABLE = b"@unreadable\n"
 """What a script says in place of a file that it may not read."""
 
 Scope = Literal["system", "user"]
@@ -17,11 +17,6 @@ Scope = Literal["system", "user"]
 
 Mode = Literal["system", "user", "daemon", "agent", "app", "brew"]
 """The ways to run Ollama, as an inventory names them."""
-
-
-def text_of(content: bytes) -> str:
-    """A file's content as text from which its bytes can be had again."""
-    return content.decode(errors="surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +51,9 @@ class File:
     """A file on a node; `content` is None where there is none."""
 
     content: str | Unknown | None
+    """Text from which the bytes can be had again: what is not UTF-8 is in surrogate escapes."""
     mode: str = ""
     """As `ls -l` shows it, kind of file included."""
-    owner: int | None = None
 
     @property
     def permissions(self) -> int:
@@ -69,12 +64,12 @@ class File:
     @classmethod
     def listed(cls, content: bytes, line: str) -> File:
         """From what was read, and the line of `ls -ldn`; no line, no file."""
-        words = line.split()
-        if len(words) < 3:
+        if not line.strip():
             return cls(None)
-        unreadable = content == UNREADABLE
-        text = Unknown("it may not be read") if unreadable else text_of(content)
-        return cls(text, words[0], int(words[2]) if words[2].isdecimal() else None)
+        mode = line.split()[0]
+        if content == _UNREADABLE:
+            return cls(Unknown("it may not be read"), mode)
+        return cls(content.decode(errors="surrogateescape"), mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,21 +116,6 @@ class Service:
     """The environment of the running process."""
     effective: Mapping[str, str] | Unknown = Unknown("it does not run")
     """What Ollama itself says that it uses."""
-
-    @property
-    def hides_from_us(self) -> bool:
-        """Whether root would see more."""
-        unseen = isinstance(self.running, Unknown) or isinstance(self.effective, Unknown)
-        return self.active and self.scope == "system" and unseen and self.sudo != "root"
-
-    @property
-    def listens(self) -> str | None:
-        """The address that the running server was told to listen on."""
-        for known in (self.effective, self.running):
-            if isinstance(known, Mapping) and known.get("OLLAMA_HOST"):
-                return known["OLLAMA_HOST"]
-        return None
-
     log: str = ""
     """The file that it logs to, if it is one; `~` is the home of the user."""
     computes_on: tuple[str, ...] = ()
@@ -143,6 +123,24 @@ class Service:
     sudo: Sudo = "unasked"
     files: Mapping[str, File] = field(default_factory=dict)
     """Its own files and ours, by path."""
+
+    @property
+    def hides_from_us(self) -> bool:
+        """Whether root would see more."""
+        unseen = isinstance(self.running, Unknown) or isinstance(self.effective, Unknown)
+        return self.active and self.scope == "system" and unseen and self.sudo != "root"
+
+    def seen(self, variable: str) -> str | None:
+        """What the running server uses, as far as it is known."""
+        for known in (self.effective, self.running):
+            if isinstance(known, Mapping) and variable in known:
+                return known[variable]
+        return None
+
+    @property
+    def listens(self) -> str | None:
+        """The address that the running server was told to listen on."""
+        return self.seen("OLLAMA_HOST")
 
 
 @dataclass(frozen=True, slots=True)

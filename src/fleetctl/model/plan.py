@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Literal
+from typing import ClassVar, Literal
 
 from fleetctl.errors import Exit
 from fleetctl.model.facts import Facts, Scope
@@ -90,22 +90,16 @@ class RunCommand:
 class Recover:
     """An earlier run was cut off, and so was the way back."""
 
+    title: ClassVar[str] = "undo what a run that was cut off has left"
     as_root: bool
-
-    @property
-    def title(self) -> str:
-        return "undo what a run that was cut off has left"
 
 
 @dataclass(frozen=True, slots=True)
 class Forget:
     """What fleetctl keeps on the node goes, once the rest is done."""
 
+    title: ClassVar[str] = "remove what fleetctl keeps on the node for itself"
     as_root: bool
-
-    @property
-    def title(self) -> str:
-        return "remove what fleetctl keeps on the node for itself"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,6 @@ class Kind:
     seen: Callable[[str], str] | None = None
     """Reads what Ollama logs, where that is not what an inventory says."""
 
-    def agrees(self, wanted: str, seen: str) -> bool:
-        """Whether a value that was seen on a node means what is wanted there."""
-        try:
-            return (self.seen or self.read)(seen) == wanted
-        except ValueError:
-            return False
-
 
 def _text(value: object) -> str:
     if not isinstance(value, str):
@@ -101,25 +94,21 @@ def _origins(value: object) -> str:
     return ",".join(origins)
 
 
-LISTEN_ADDRESS = Kind(_listen_address, {"type": "string"})
-DURATION = Kind(_duration, {"type": ["string", "integer"]})
-KEEP_ALIVE = Kind(_keep_alive, {"type": ["string", "integer"]})
 SWITCH = Kind(_switch, {"type": "boolean"}, _seen_switch)
-ABSOLUTE_PATH = Kind(_absolute_path, {"type": "string", "pattern": "^/"})
-ORIGINS = Kind(_origins, {"type": ["array", "string"], "items": {"type": "string"}})
+_ORIGINS = Kind(_origins, {"type": ["array", "string"], "items": {"type": "string"}})
 
 TYPED: Mapping[str, tuple[str, Kind]] = {
-    "host": ("OLLAMA_HOST", LISTEN_ADDRESS),
-    "keep_alive": ("OLLAMA_KEEP_ALIVE", KEEP_ALIVE),
+    "host": ("OLLAMA_HOST", Kind(_listen_address, {"type": "string"})),
+    "keep_alive": ("OLLAMA_KEEP_ALIVE", Kind(_keep_alive, {"type": ["string", "integer"]})),
     "num_parallel": ("OLLAMA_NUM_PARALLEL", _count(1)),
     "max_loaded_models": ("OLLAMA_MAX_LOADED_MODELS", _count(0)),
     "max_queue": ("OLLAMA_MAX_QUEUE", _count(1)),
     "context_length": ("OLLAMA_CONTEXT_LENGTH", _count(0)),
     "flash_attention": ("OLLAMA_FLASH_ATTENTION", SWITCH),
     "kv_cache_type": ("OLLAMA_KV_CACHE_TYPE", _choice("f16", "q8_0", "q4_0")),
-    "load_timeout": ("OLLAMA_LOAD_TIMEOUT", DURATION),
-    "models_dir": ("OLLAMA_MODELS", ABSOLUTE_PATH),
-    "origins": ("OLLAMA_ORIGINS", ORIGINS),
+    "load_timeout": ("OLLAMA_LOAD_TIMEOUT", Kind(_duration, {"type": ["string", "integer"]})),
+    "models_dir": ("OLLAMA_MODELS", Kind(_absolute_path, {"type": "string", "pattern": "^/"})),
+    "origins": ("OLLAMA_ORIGINS", _ORIGINS),
     "no_cloud": ("OLLAMA_NO_CLOUD", SWITCH),
     "debug": ("OLLAMA_DEBUG", SWITCH),
 }
@@ -164,12 +153,16 @@ def agrees(variable: str, wanted: str, seen: str) -> bool:
         return seen == wanted
     if key == "origins":
         return set(wanted.split(",")) <= set(re.split(r"[\s,]+", seen.strip("[]")))
-    return TYPED[key][1].agrees(wanted, seen.strip("\"' "))
+    kind = TYPED[key][1]
+    try:
+        return (kind.seen or kind.read)(seen.strip("\"' ")) == wanted
+    except ValueError:
+        return False
 
 
 def in_words(variable: str, value: str) -> str:
     """A value for people to read."""
-    if variable == "OLLAMA_KEEP_ALIVE" and KEEP_ALIVE.agrees("-1", value):
+    if variable == "OLLAMA_KEEP_ALIVE" and agrees(variable, "-1", value):
         return "for ever"
     return value or "not set"
 

@@ -21,6 +21,9 @@ class Record:
     def text(self) -> str:
         return self.output.decode(errors="replace")
 
+    def section(self, name: str) -> str:
+        return self.sections.get(name, b"").decode(errors="replace")
+
 
 def parse(output: bytes, nonce: str) -> dict[str, Record]:
     chunks = list(_chunks(output, nonce))

@@ -81,8 +81,8 @@ def host(records: Mapping[str, Record]) -> Host:
     first, who, home, *_ = [*record.text.split("\n"), "", "", ""]
     system, name, release, machine, *_ = [*first.split(" "), "", "", "", ""]
     user = re.match(r"uid=(\d+)(?:\(([^)]*)\))?", who)
-    pretty = re.search(r'^PRETTY_NAME="?([^"\n]*)', _lines_of(record, "release"), re.MULTILINE)
-    traits = set(_lines_of(record, "traits").split())
+    pretty = re.search(r'^PRETTY_NAME="?([^"\n]*)', record.section("release"), re.MULTILINE)
+    traits = set(record.section("traits").split())
     return Host(
         system=system,
         release=release,
@@ -93,13 +93,9 @@ def host(records: Mapping[str, Record]) -> Host:
         uid=int(user[1]) if user else -1,
         home=home,
         traits=frozenset(traits | ({"wsl"} if "microsoft" in release.lower() else set())),
-        programs=tuple(_lines_of(record, "programs").splitlines()),
+        programs=tuple(record.section("programs").splitlines()),
         addresses=_addresses(records["addresses"]),
     )
-
-
-def _lines_of(record: Record, section: str) -> str:
-    return record.sections.get(section, b"").decode(errors="replace")
 
 
 def _addresses(record: Record) -> tuple[str, ...] | Unknown:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict
 
 from fleetctl.model.facts import Facts, Service
 from fleetctl.model.fleet import Fleet, Node
@@ -26,11 +28,17 @@ class Subject:
     """Whether there is a password for sudo."""
 
 
-class Step(Protocol):
+class Step(BaseModel):
+    """A kind of step; its fields are what a playbook may say of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
     kind: ClassVar[str]
 
     def probe(self, name: str) -> list[Part]:
         """Parts for the script that gathers facts; `name` is the step's own."""
+        return []
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         """What differs. Nothing is yielded where nothing does."""
+        raise NotImplementedError

@@ -10,12 +10,11 @@ from pydantic import model_validator
 from fleetctl.model.facts import Unknown
 from fleetctl.model.plan import Change, Finding, Level, RunCommand
 from fleetctl.shell import Part
-from fleetctl.steps import Subject
-from fleetctl.steps.arguments import Arguments
+from fleetctl.steps import Step, Subject
 from fleetctl.steps.file import in_shell
 
 
-class CommandStep(Arguments):
+class CommandStep(Step):
     kind: ClassVar[str] = "command"
 
     run: str

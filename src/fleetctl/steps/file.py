@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from fleetctl.model.facts import File
-from fleetctl.model.plan import Change, Finding, WriteFile
+from fleetctl.model.facts import File, Unknown
+from fleetctl.model.plan import Change, Finding, Level, WriteFile
 from fleetctl.shell import Part, quote
-from fleetctl.steps import Subject
-from fleetctl.steps.arguments import Arguments
-from fleetctl.steps.differences import difference
+from fleetctl.steps import Step, Subject
 
 _READ = """
 section mode; ls -ldn {path} 2>/dev/null
@@ -27,7 +26,7 @@ def _path(text: str) -> str:
     return text
 
 
-class FileStep(Arguments):
+class FileStep(Step):
     kind: ClassVar[str] = "file"
 
     path: Annotated[str, AfterValidator(_path)]
@@ -60,3 +59,17 @@ class FileStep(Arguments):
 def in_shell(path: str) -> str:
     """A path as a word of a script; `~` is the user's home."""
     return f'"$HOME"{quote(path[1:])}' if path.startswith("~") else quote(path)
+
+
+def difference(file: File, wanted: WriteFile) -> Iterator[WriteFile | Finding]:
+    """`wanted` as a change of what is there, if it is one."""
+    path = wanted.path
+    if file.mode and not file.mode.startswith("-"):
+        yield Finding(Level.OBSTACLE, f"{path} is not a regular file", "move it out of the way")
+    elif isinstance(file.content, Unknown):
+        yield Finding(Level.UNKNOWN, f"{path} is not known, because {file.content.why}")
+    elif file.content != wanted.after:
+        yield replace(wanted, before=file.content)
+    elif file.mode and file.permissions != wanted.mode:
+        mode = f"{file.permissions:04o} → {wanted.mode:04o}"
+        yield replace(wanted, before=file.content, details=(f"mode of {path} {mode}",))

@@ -10,12 +10,11 @@ from fleetctl.model import variables
 from fleetctl.model.facts import File, Service
 from fleetctl.model.plan import Change, Finding, Level, WriteFile
 from fleetctl.render import Word
-from fleetctl.steps import Subject
-from fleetctl.steps.arguments import Arguments
-from fleetctl.steps.differences import difference
+from fleetctl.steps import Step, Subject
+from fleetctl.steps.file import difference
 
 
-class OllamaEnv(Arguments):
+class OllamaEnv(Step):
     kind: ClassVar[str] = "ollama_env"
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
@@ -23,6 +22,7 @@ class OllamaEnv(Arguments):
         if isinstance(service, Finding):
             return
         host = subject.facts.host
+        files = {file.path.replace("~", host.home, 1): file for file in backends.files(service)}
         values = {
             "scope": service.scope,
             "service": {
@@ -30,18 +30,14 @@ class OllamaEnv(Arguments):
                 "home": host.home,
                 "program": (*host.programs, "")[0],
                 "log": service.log.replace("~", host.home, 1),
-                "files": [
-                    described.path.replace("~", host.home, 1)
-                    for described in backends.files(service)
-                ],
+                "files": list(files),
             },
             "environment": [
                 {"name": Word(variable), "value": value}
                 for variable, value in node.environment.items()
             ],
         }
-        for described in backends.files(service):
-            path = described.path.replace("~", host.home, 1)
+        for path, described in files.items():
             file = service.files.get(path, File(None))
             details: tuple[str, ...] = ()
             if described.holds_settings:
@@ -67,7 +63,7 @@ def _details(
     for variable, value in wanted.items():
         if written.get(variable) == value:
             continue
-        seen = seen_value(service, variable)
+        seen = service.seen(variable)
         if seen is not None and variables.agrees(variable, value, seen):
             yield f"{variable}={value} (holds already)"
         else:
@@ -76,14 +72,6 @@ def _details(
     for variable in written:
         if variable not in wanted:
             yield f"{variable} {written[variable]} → not set by fleetctl"
-
-
-def seen_value(service: Service, variable: str) -> str | None:
-    """What the running server uses, as far as it is known."""
-    for known in (service.effective, service.running):
-        if isinstance(known, Mapping) and variable in known:
-            return known[variable]
-    return None
 
 
 def _rivals(wanted: Mapping[str, str], service: Service) -> Iterator[Finding]:

@@ -10,12 +10,10 @@ from fleetctl import backends
 from fleetctl.model import variables
 from fleetctl.model.facts import Facts, Host, Service, Unknown
 from fleetctl.model.plan import Change, Finding, Level, Restart, Supervise
-from fleetctl.steps import Subject
-from fleetctl.steps.arguments import Arguments
-from fleetctl.steps.ollama_env import seen_value
+from fleetctl.steps import Step, Subject
 
 
-class OllamaService(Arguments):
+class OllamaService(Step):
     kind: ClassVar[str] = "ollama_service"
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
@@ -47,7 +45,7 @@ def _stale(service: Service, wanted: Mapping[str, str]) -> Iterator[str]:
     """Why the running server must be started again; derived from what it is, not what we did."""
     for variable, value in wanted.items():
         given = _given(service, variable)
-        seen = seen_value(service, variable)
+        seen = service.seen(variable)
         if given is not None and variables.agrees(variable, value, given):
             continue  # it has been told; whether it listens is another matter
         if seen is not None and not variables.agrees(variable, value, seen):

@@ -8,14 +8,13 @@ from typing import ClassVar
 from fleetctl.model.facts import Unknown
 from fleetctl.model.plan import Change, Finding, Level, RunCommand
 from fleetctl.shell import Part
-from fleetctl.steps import Subject
-from fleetctl.steps.arguments import Arguments
+from fleetctl.steps import Step, Subject
 
 _AWAKE = "pmset -a sleep 0 disksleep 0 womp 1 autorestart 1"
 _GUARD = "power"
 
 
-class Power(Arguments):
+class Power(Step):
     kind: ClassVar[str] = "power"
 
     def probe(self, name: str) -> list[Part]:

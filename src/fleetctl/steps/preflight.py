@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from fleetctl.model import address, versions
+from fleetctl.model import address
 from fleetctl.model.facts import Api, Facts, Preflight, Service, Unknown
 from fleetctl.model.plan import Change, Finding, Level
 from fleetctl.shell import Part, Record, ports
-from fleetctl.steps import Subject
-from fleetctl.steps.arguments import Arguments
+from fleetctl.steps import Step, Subject
 
 _LEAST = 50_000
 """Kilobytes that a file system must have left for configuration and backups."""
+
+_FLOOR = (0, 17, 1)
+"""Before it anybody who reaches the port can read the server's memory (CVE-2026-7482)."""
 
 SUDO_RULE = "{user} ALL=(root) NOPASSWD: ALL"
 
@@ -29,7 +31,7 @@ section ports
 """
 
 
-class PreflightStep(Arguments):
+class PreflightStep(Step):
     kind: ClassVar[str] = "preflight"
 
     def probe(self, name: str) -> list[Part]:
@@ -75,12 +77,12 @@ def _port(seen: Preflight, subject: Subject) -> Iterator[Finding]:
 def _version(facts: Facts) -> Iterator[Finding]:
     if isinstance(facts.api, Unknown):
         return
-    floor = ".".join(map(str, versions.OLLAMA_FLOOR))
+    floor = ".".join(map(str, _FLOOR))
     found = re.match(r"(\d+)\.(\d+)\.(\d+)", facts.api.version)
     if found is None:
         text = f"the version {facts.api.version!r} of Ollama means nothing to fleetctl"
         yield Finding(Level.WARNING, text, f"it should be {floor} or newer")
-    elif tuple(map(int, found.groups())) < versions.OLLAMA_FLOOR:
+    elif tuple(map(int, found.groups())) < _FLOOR:
         text = f"Ollama {facts.api.version} is older than {floor}, which has holes closed"
         yield Finding(Level.OBSTACLE, text, "update it there")
 
@@ -89,9 +91,6 @@ def read(records: Mapping[str, Record]) -> Preflight | None:
     record = records.get("preflight")
     if record is None:
         return None
-    disk, listening = (
-        record.sections.get(name, b"").decode(errors="replace") for name in ("disk", "ports")
-    )
-    rows = [line.split() for line in disk.splitlines()]
+    rows = [line.split() for line in record.section("disk").splitlines()]
     free = {row[5]: int(row[3]) for row in rows if len(row) > 5 and row[3].isdecimal()}
-    return Preflight(record.text.strip(), free, frozenset(ports.read(listening)))
+    return Preflight(record.text.strip(), free, frozenset(ports.read(record.section("ports"))))

@@ -7,11 +7,10 @@ from typing import ClassVar
 
 from fleetctl.model.facts import Unknown
 from fleetctl.model.plan import Change, Finding, Level
-from fleetctl.steps import Subject
-from fleetctl.steps.arguments import Arguments
+from fleetctl.steps import Step, Subject
 
 
-class WaitHttp(Arguments):
+class WaitHttp(Step):
     kind: ClassVar[str] = "wait_http"
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
