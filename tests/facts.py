@@ -10,6 +10,7 @@ from typing import Any
 from fleetctl.codecs import systemd_env_file
 from fleetctl.model.facts import Api, Facts, File, Host, Server, Service, Source, Unknown
 from fleetctl.model.plan import (
+    DeleteModel,
     NodePlan,
     PullModel,
     Restart,
@@ -87,6 +88,10 @@ def after(plan: NodePlan, facts: Facts) -> Facts:
                 facts = _restarted(facts)
             case PullModel() if isinstance(facts.api, Api):
                 models = {**facts.api.models, change.model: "digest"}
+                facts = replace(facts, api=replace(facts.api, models=models))
+            case DeleteModel() if isinstance(facts.api, Api):
+                models = dict(facts.api.models)
+                del models[change.model]
                 facts = replace(facts, api=replace(facts.api, models=models))
             case RunCommand():
                 facts = replace(facts, guards={**facts.guards, change.name: True})

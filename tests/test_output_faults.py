@@ -69,7 +69,7 @@ def test_fault_67_output_that_nobody_takes_is_no_crash(
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr
     if "head" in command:
-        assert done.stdout == "box: OLLAMA_HOST=127.0.0.1:11434 (holds already)\n"
+        assert done.stdout == "box: OLLAMA_HOST stays 127.0.0.1:11434\n"
 
 
 def test_fault_67_a_pipe_whose_reader_is_gone_ends_it_quietly(project: Project) -> None:

@@ -97,14 +97,20 @@ MODELS = st.sampled_from(
 
 
 @settings(max_examples=300)
-@given(ollama=st.fixed_dictionaries({}, optional=VALUES), models=MODELS, said=FACTS)
+@given(
+    ollama=st.fixed_dictionaries({}, optional=VALUES),
+    prune=st.booleans(),
+    models=MODELS,
+    said=FACTS,
+)
 def test_planning_again_after_the_plan_finds_nothing(
     ollama: dict[str, Any],
+    prune: bool,
     models: dict[str, Any],
     said: dict[str, Any],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    fleet = fleet_of({"ollama": ollama}, models, tmp_path_factory.getbasetemp())
+    fleet = fleet_of({"ollama": ollama, "prune": prune}, models, tmp_path_factory.getbasetemp())
     before = facts_of(said)
     first = planned(fleet, before)
     second = planned(fleet, after(first, before))

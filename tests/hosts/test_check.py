@@ -18,14 +18,14 @@ DROP_IN = "/etc/systemd/system/ollama.service.d/zz-fleetctl.conf"
 AS_INSTALLED = [
     "OLLAMA_HOST http://127.0.0.1:11434 → 0.0.0.0:11434",
     "OLLAMA_KEEP_ALIVE 5m0s → for ever",
-    "OLLAMA_NO_CLOUD false → 1",
+    "OLLAMA_NO_CLOUD off → on",
     f"write {DROP_IN}",
     "restart Ollama, because it runs with OLLAMA_HOST http://127.0.0.1:11434 (and 2 more)",
 ]
 UNSEEN = [
     "OLLAMA_HOST not set → 0.0.0.0:11434",
     "OLLAMA_KEEP_ALIVE not set → for ever",
-    "OLLAMA_NO_CLOUD not set → 1",
+    "OLLAMA_NO_CLOUD not set → on",
     f"write {DROP_IN}",
 ]
 
@@ -115,9 +115,9 @@ def test_values_that_hold_by_a_foreign_file_need_no_restart(
     node = boot("installer+foreign-dropin")
     project.add(node, ollama={"keep_alive": "10m", "no_cloud": False})
     assert project.changes(node) == [
-        "OLLAMA_HOST=0.0.0.0:11434 (holds already)",
-        "OLLAMA_KEEP_ALIVE=10m0s (holds already)",
-        "OLLAMA_NO_CLOUD=0 (holds already)",
+        "OLLAMA_HOST stays 0.0.0.0:11434",
+        "OLLAMA_KEEP_ALIVE stays 10m0s",
+        "OLLAMA_NO_CLOUD stays off",
         f"write {DROP_IN}",
     ]
 

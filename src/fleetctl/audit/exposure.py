@@ -10,6 +10,7 @@ from fleetctl.model.facts import Facts, Unknown
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import Finding, Level
 
+_ANY = ("0.0.0.0", "::")  # noqa: S104
 _ACKNOWLEDGE = "or say `exposure: acknowledged` for the node"
 _PRIVATE = f"set ollama.host to a private address, {_ACKNOWLEDGE}"
 
@@ -22,12 +23,15 @@ def findings(node: Node, facts: Facts) -> Iterator[Finding]:
         yield Finding(Level.EXPOSURE, text, f"name the pages, {_ACKNOWLEDGE}")
     listens = node.environment.get("OLLAMA_HOST", "127.0.0.1")
     host, _ = address.split_host_port(listens)
-    if isinstance(facts.host.addresses, Unknown):
-        if not address.is_loopback(host):
-            why = facts.host.addresses.why
-            yield Finding(Level.UNKNOWN, f"whether it is exposed is not known, because {why}")
+    if address.is_loopback(host):
         return
-    reached = [own for own in facts.host.addresses if host in ("0.0.0.0", "::", own)]  # noqa: S104
+    known = facts.host.addresses
+    if not isinstance(known, Unknown) and not address.is_address(host):
+        known = Unknown(f"ollama.host is the name {host!r}, and not an address")
+    if isinstance(known, Unknown):
+        yield Finding(Level.UNKNOWN, f"whether it is exposed is not known, because {known.why}")
+        return
+    reached = [own for own in known if host in (*_ANY, own)]
     public = [text for text in reached if ipaddress.ip_address(text).is_global]
     if v4 := [text for text in public if ":" not in text]:
         text = f"Ollama on {listens} would be open to the internet at {', '.join(v4)}"

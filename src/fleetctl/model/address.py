@@ -70,12 +70,17 @@ def valid_host(text: str) -> str:
 
 @lru_cache
 def is_loopback(host: str) -> bool:
-    if host.lower() == "localhost":
-        return True
+    named = host.lower() == "localhost"
+    return named or (is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def is_address(host: str) -> bool:
+    """And not a name."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        ipaddress.ip_address(host)
     except ValueError:
         return False
+    return True
 
 
 def _port(text: str) -> int:

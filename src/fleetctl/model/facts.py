@@ -45,6 +45,13 @@ class Host:
     """Ollama's executables, by path."""
     addresses: tuple[str, ...] | Unknown
 
+    def expanded(self, path: str) -> str:
+        """`~` is the home of the user there."""
+        return path.replace("~", self.home, 1)
+
+    def shortened(self, path: str) -> str:
+        return f"~{path[len(self.home) :]}" if path.startswith(f"{self.home}/") else path
+
 
 @dataclass(frozen=True, slots=True)
 class File:

@@ -162,9 +162,14 @@ def agrees(variable: str, wanted: str, seen: str) -> bool:
 
 def in_words(variable: str, value: str) -> str:
     """A value for people to read."""
-    if variable == "OLLAMA_KEEP_ALIVE" and agrees(variable, "-1", value):
+    key = key_of(variable)
+    if not value:
+        return "not set"
+    if key == "keep_alive" and agrees(variable, "-1", value):
         return "for ever"
-    return value or "not set"
+    if key and TYPED[key][1] is SWITCH:
+        return {"1": "on", "0": "off"}.get(_seen_switch(value), value)
+    return "automatic" if key and value == "0" else value
 
 
 def free_value(value: object) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from typing import get_args
 
+from fleetctl.model import address
 from fleetctl.model.facts import Host, Scope, Server, Unknown
 from fleetctl.shell.records import Record
 from fleetctl.shell.script import Part
@@ -102,15 +102,7 @@ def _addresses(record: Record) -> tuple[str, ...] | Unknown:
     if record.status != 0:
         return Unknown("the machine has neither `ip` nor `ifconfig`")
     found = re.findall(r"\binet6? (?:addr:)?([0-9a-fA-F.:]+)", record.text)
-    return tuple(dict.fromkeys(filter(_is_address, found)))
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
+    return tuple(dict.fromkeys(filter(address.is_address, found)))
 
 
 def unfinished(records: Mapping[str, Record]) -> frozenset[Scope]:

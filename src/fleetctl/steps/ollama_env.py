@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from fleetctl import backends
 from fleetctl.model import variables
-from fleetctl.model.facts import File, Service
+from fleetctl.model.facts import File, Host, Service
 from fleetctl.model.plan import Change, Finding, Level, WriteFile
 from fleetctl.render import Word
 from fleetctl.steps import Step, Subject
@@ -22,14 +22,14 @@ class OllamaEnv(Step):
         if isinstance(service, Finding):
             return
         host = subject.facts.host
-        files = {file.path.replace("~", host.home, 1): file for file in backends.files(service)}
+        files = {host.expanded(file.path): file for file in backends.files(service)}
         values = {
             "scope": service.scope,
             "service": {
                 "user": host.user,
                 "home": host.home,
                 "program": (*host.programs, "")[0],
-                "log": service.log.replace("~", host.home, 1),
+                "log": host.expanded(service.log),
                 "files": list(files),
             },
             "environment": [
@@ -43,7 +43,7 @@ class OllamaEnv(Step):
             if described.holds_settings:
                 before = file.content if isinstance(file.content, str) else ""
                 written = backends.settings(service, before)
-                details = tuple(_details(node.environment, written, service))
+                details = tuple(_details(node.environment, written, service, host))
             wanted = WriteFile(
                 described.path,
                 None,
@@ -57,7 +57,7 @@ class OllamaEnv(Step):
 
 
 def _details(
-    wanted: Mapping[str, str], written: Mapping[str, str], service: Service
+    wanted: Mapping[str, str], written: Mapping[str, str], service: Service, host: Host
 ) -> Iterator[str]:
     """One line a variable whose value in our file changes."""
     for variable, value in wanted.items():
@@ -65,10 +65,11 @@ def _details(
             continue
         seen = service.seen(variable)
         if seen is not None and variables.agrees(variable, value, seen):
-            yield f"{variable}={value} (holds already)"
+            yield f"{variable} stays {variables.in_words(variable, value)}"
         else:
             before = variables.in_words(variable, written.get(variable, seen or ""))
-            yield f"{variable} {before} → {variables.in_words(variable, value)}"
+            shown = host.shortened(before)
+            yield f"{variable} {shown} → {variables.in_words(variable, value)}"
     for variable in written:
         if variable not in wanted:
             yield f"{variable} {written[variable]} → not set by fleetctl"

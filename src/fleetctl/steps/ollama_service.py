@@ -34,14 +34,14 @@ class OllamaService(Step):
             yield Supervise("reload", service.scope)
         if not service.active:
             yield Restart(service.scope, ("it does not run",), running=False)
-        elif stale := list(_stale(service, wanted)):
+        elif stale := list(_stale(service, wanted, subject.facts.host)):
             yield Restart(service.scope, tuple(stale))
         if service.active:
             yield from _unseen(service, wanted)
             yield from _slow(service, subject.facts.host)
 
 
-def _stale(service: Service, wanted: Mapping[str, str]) -> Iterator[str]:
+def _stale(service: Service, wanted: Mapping[str, str], host: Host) -> Iterator[str]:
     """Why the running server must be started again; derived from what it is, not what we did."""
     for variable, value in wanted.items():
         given = _given(service, variable)
@@ -49,7 +49,8 @@ def _stale(service: Service, wanted: Mapping[str, str]) -> Iterator[str]:
         if given is not None and variables.agrees(variable, value, given):
             continue  # it has been told; whether it listens is another matter
         if seen is not None and not variables.agrees(variable, value, seen):
-            yield f"it runs with {variable} {variables.in_words(variable, seen)}"
+            shown = host.shortened(variables.in_words(variable, seen))
+            yield f"it runs with {variable} {shown}"
         elif seen is None and isinstance(service.running, Mapping):
             yield f"it runs without {variable}"
     for source in service.sources:
