@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory import checks, document, messages, references
+from fleetctl.inventory import checks, document, messages, names
 from fleetctl.inventory.problems import InvalidFile, Problem
 from fleetctl.inventory.resolve import resolve
 from fleetctl.inventory.schema import InventorySection
@@ -44,7 +44,7 @@ def parse(data: bytes, file: Path) -> tuple[Fleet, list[Problem]]:
         read = document.read(data)
     except document.Unreadable as error:
         raise InvalidFile(str(file), [error.problem]) from None
-    problems = [*read.problems, *references.problems(read.value)]
+    problems = [*read.problems, *names.problems(read.value)]
     try:
         inventory = InventorySection.model_validate(read.value)
     except ValidationError as error:
