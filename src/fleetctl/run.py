@@ -18,7 +18,7 @@ from fleetctl.errors import Exit, FleetError
 from fleetctl.execute.interrupt import patient
 from fleetctl.execute.node import Means, carry_out
 from fleetctl.execute.parallel import in_parallel
-from fleetctl.execute.rollout import Budget, Share, roll_out
+from fleetctl.execute.rollout import Budget, roll_out
 from fleetctl.gather import Observer, questions
 from fleetctl.links import Limits, Link
 from fleetctl.links.dial import Dialler
@@ -37,12 +37,8 @@ from fleetctl.shell.transaction import Patience
 _LOG = logging.getLogger(__name__)
 _WAITING = 256
 """So many nodes may be waited for at once; the dialler sees to it that fewer are worked on."""
-_TENTH = Share(10, percent=True)
-_PATIENCE = Patience()
 
 Planner = Callable[[Node, Facts], NodePlan]
-Confirm = Callable[[Report], bool]
-"""Whether the plan that was shown shall be carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +58,14 @@ class Request:
 class Rollout:
     """How changes go over the fleet."""
 
-    confirm: Confirm
-    serial: Share | None = None
-    max_fail: Share | None = None
-    patience: Patience = _PATIENCE
-    wait_idle: bool = False
-    all_or_nothing: bool = False
+    confirm: Callable[[Report], bool]
+    """Whether the plan that was shown shall be carried out."""
+    serial: Callable[[int], int]
+    """How many may be down at once, of so many nodes."""
+    max_fail: Callable[[int], int] | None
+    patience: Patience
+    wait_idle: bool
+    all_or_nothing: bool
     """Whether one node that cannot be changed is a reason to change none."""
 
 
@@ -174,14 +172,14 @@ def _change(
         return report
     count = len(report.results)
     stop = threading.Event()
-    allowed = rollout.max_fail.of(count) if rollout.max_fail else None
+    allowed = rollout.max_fail(count) if rollout.max_fail else None
     budget = Budget(allowed, len(lost) + len(outcomes), stop)
     means = Means(
         observer=observer,
         tell=tell,
         owner=f"{_user()}@{platform.node()}",
         patience=rollout.patience,
-        gate=threading.Semaphore(max(1, (rollout.serial or _TENTH).of(count))),
+        gate=threading.Semaphore(max(1, rollout.serial(count))),
         stop=stop,
         halted=budget.halted,
         failing=budget.fails,

@@ -44,8 +44,8 @@ class Changing:
     """What all commands that change nodes can be told."""
 
     yes: bool
-    serial: tuple[int, bool] | None
-    max_fail: tuple[int, bool] | None
+    serial: Callable[[int], int]
+    max_fail: Callable[[int], int] | None
     health_timeout: float
     settle: float
     wait_idle: bool
@@ -73,7 +73,9 @@ _CHANGING: list[Callable[[Any], Any]] = [
         "--serial",
         type=options.share,
         metavar="N|N%",
-        help="Nodes that may be down at once.  [default: 10%]",
+        default="10%",
+        show_default=True,
+        help="Nodes that may be down at once.",
     ),
     click.option(
         "--max-fail",
@@ -245,7 +247,6 @@ def _listener(request: Request, flags: Flags) -> Listener:
 
 
 def _rollout(flags: Flags, how: Changing, all_or_nothing: bool) -> Rollout:
-    from fleetctl.execute.rollout import Share
     from fleetctl.run import Rollout
     from fleetctl.shell.transaction import Patience
 
@@ -258,8 +259,8 @@ def _rollout(flags: Flags, how: Changing, all_or_nothing: bool) -> Rollout:
 
     return Rollout(
         confirm,
-        serial=Share(*how.serial) if how.serial else None,
-        max_fail=Share(*how.max_fail) if how.max_fail else None,
+        serial=how.serial,
+        max_fail=how.max_fail,
         patience=Patience(healthy=how.health_timeout, stable=how.settle),
         wait_idle=how.wait_idle,
         all_or_nothing=all_or_nothing,

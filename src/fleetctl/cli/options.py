@@ -90,13 +90,13 @@ def ask_about_host_key(name: str, fingerprint: str) -> bool:
     return click.prompt(text, type=click.Choice(["yes", "no"]), err=True) == "yes"
 
 
-def share(text: str) -> tuple[int, bool]:
-    """A number of nodes, or a percentage of them."""
+def share(text: str) -> Callable[[int], int]:
+    """A number of nodes, or a percentage of them: how many that is of so many."""
     number = text.removesuffix("%")
     percent = number != text
     if not number.isdecimal() or (percent and int(number) > 100):
         raise click.BadParameter(f"{text!r} is neither a number nor a percentage.")
-    return int(number), percent
+    return lambda count: count * int(number) // 100 if percent else int(number)
 
 
 limit = click.option(

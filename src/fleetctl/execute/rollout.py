@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from fleetctl.errors import Exit
 from fleetctl.execute.parallel import in_parallel
 from fleetctl.model.plan import NodePlan
 from fleetctl.model.report import Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """`3` or `25%` of the nodes that were selected."""
-
-    number: int
-    percent: bool = False
-
-    def of(self, count: int) -> int:
-        return count * self.number // 100 if self.percent else self.number
 
 
 class Budget:
