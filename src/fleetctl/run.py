@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import getpass
 import importlib
-import logging
 import platform
 import threading
 import time
@@ -14,11 +13,10 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from fleetctl import way_back
-from fleetctl.errors import Exit, FleetError
+from fleetctl.execute.budget import Budget
 from fleetctl.execute.interrupt import patient
 from fleetctl.execute.node import Means, carry_out
-from fleetctl.execute.parallel import in_parallel
-from fleetctl.execute.rollout import Budget, roll_out
+from fleetctl.execute.parallel import failure, in_parallel
 from fleetctl.gather import Observer, questions
 from fleetctl.links import Limits, Link
 from fleetctl.links.dial import Dialler
@@ -34,7 +32,6 @@ from fleetctl.render import Templates
 from fleetctl.shell import Part, script
 from fleetctl.shell.transaction import Patience
 
-_LOG = logging.getLogger(__name__)
 _WAITING = 256
 """So many nodes may be waited for at once; the dialler sees to it that fewer are worked on."""
 
@@ -127,7 +124,7 @@ def connected(request: Request) -> Iterator[tuple[Link, Observer]]:
     """To the one node of a request, to ask it something else."""
     (node,) = request.nodes
     observer = _observer(request, as_the_playbook_says(request))
-    with closing(observer.dialler), observer.link(node) as link:
+    with closing(observer.dialler), closing(observer.connect(node)) as link:
         yield link, observer
 
 
@@ -136,15 +133,11 @@ def _look_at_all(request: Request, observer: Observer, tell: Listener) -> tuple[
 
     def look_at(node: Node) -> Result:
         try:
-            with observer.link(node) as link:
+            with closing(observer.connect(node)) as link:
                 return observer.plan(link, node)
-        except FleetError as error:
-            _LOG.debug("%s failed", node.name, exc_info=True)
-            return Lost(node.name, error.message, error.hint, error.exit_code)
         except Exception as error:
-            _LOG.exception("a bug, seen on %s", node.name)
-            what = f"this is a bug in fleetctl: {type(error).__name__}: {error}"
-            return Lost(node.name, what, "report it, with the log of this run", Exit.BUG)
+            why = failure(node.name, error)
+            return Lost(node.name, why.message, why.hint, why.exit_code)
 
     # What is needed first when a node has answered is loaded while all are waited for.
     threading.Thread(target=importlib.import_module, args=("jinja2.sandbox",), daemon=True).start()
@@ -180,9 +173,7 @@ def _change(
         owner=f"{_user()}@{platform.node()}",
         patience=rollout.patience,
         gate=threading.Semaphore(max(1, rollout.serial(count))),
-        stop=stop,
-        halted=budget.halted,
-        failing=budget.fails,
+        budget=budget,
         wait_idle=rollout.wait_idle,
     )
 
@@ -190,7 +181,7 @@ def _change(
         return carry_out(request.fleet.nodes[plan.node], plan, means)
 
     with patient(stop, tell) as heard:
-        for outcome in roll_out(able, change, budget, max(request.forks, _WAITING)):
+        for _, outcome in in_parallel(change, able, max(request.forks, _WAITING)):
             outcomes[outcome.node] = outcome
             tell(Ended(outcome))
     return replace(report, outcomes=outcomes, stopped=tuple(heard))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.execute import idle, models
 from fleetctl.execute.batches import Batch, batches
+from fleetctl.execute.budget import Budget
 from fleetctl.execute.health import answering, illness
+from fleetctl.execute.parallel import failure
 from fleetctl.execute.session import Course, Session
 from fleetctl.gather import Observer
 from fleetctl.links import Link, Process
@@ -26,7 +26,6 @@ from fleetctl.ollama.api import NoAnswer
 from fleetctl.shell.transaction import Patience
 from fleetctl.steps.preflight import SUDO_RULE
 
-_LOG = logging.getLogger(__name__)
 _PASSES = 2
 """A guard of the user's may depend on an earlier step; nothing else needs a second pass."""
 _IDLE_SECONDS = 3600
@@ -42,20 +41,15 @@ class Means:
     patience: Patience
     gate: AbstractContextManager[object]
     """Held from the restart of a node that serves until it is well."""
-    stop: threading.Event
-    halted: Callable[[], str | None]
-    """Why no other node shall be begun."""
-    failing: Callable[[str], None]
+    budget: Budget
     """Hears that a node has failed before the gate opens for the next."""
-    wait_idle: bool = False
+    wait_idle: bool
 
 
 @dataclass(slots=True)
 class Work:
     node: Node
     means: Means
-    links: ExitStack
-    """Those that were opened, the one in use last."""
     link: Link
     done: list[str] = field(default_factory=list)
 
@@ -91,7 +85,7 @@ class Work:
         """A session that only holds the lock, once the one that was lost has let go of it."""
         self.means.tell(Noted(self.node.name, "the connection was lost; looking again"))
         self.link.close()
-        self.link = self.links.enter_context(self.means.observer.link(self.node))
+        self.link = self.means.observer.connect(self.node)
         plan = self.means.observer.plan(self.link, self.node)
         bare = replace(batch.transaction, files=(), commands=(), operations=())
         patience = self.means.patience
@@ -108,15 +102,15 @@ class Work:
     def _run(self, batch: Batch, plan: NodePlan, held: ExitStack) -> Outcome | None:
         serving = isinstance(plan.facts.api, Api)
         with self.means.gate if batch.restarts and serving else ExitStack():
-            if reason := self.means.halted():
+            if reason := self.means.budget.halted():
                 return self._outcome("skipped", reason)
             try:
                 ended = self._transact(batch, plan, held, serving)
             except FleetError:
-                self.means.failing(self.node.name)
+                self.means.budget.failed.add(self.node.name)
                 raise
-            if ended and ended.exit_code != Exit.OK:
-                self.means.failing(self.node.name)
+            if ended:
+                self.means.budget.count(ended)
             return ended
 
     def _transact(
@@ -207,7 +201,7 @@ class Work:
         count = idle.clients(self.link, port, limits)
         while self.means.wait_idle and count and time.monotonic() < deadline:
             self.means.tell(Doing(self.node.name, f"waiting for {count} clients of Ollama"))
-            if self.means.stop.wait(1):
+            if self.means.budget.stop.wait(1):
                 return
             count = idle.clients(self.link, port, limits)
         if loaded := idle.loaded(self.link, self.node, limits):
@@ -233,7 +227,8 @@ class Work:
             name, model = self.node.name, change.model
             try:
                 if isinstance(change, PullModel):
-                    models.pull(self.link, self.node, model, self._pulling(model), self.means.stop)
+                    stop = self.means.budget.stop
+                    models.pull(self.link, self.node, model, self._pulling(model), stop)
                 else:
                     models.delete(self.link, self.node, model)
             except NoAnswer as error:
@@ -262,16 +257,17 @@ _STATES: dict[Exit, State] = {Exit.UNREACHABLE: "unreachable", Exit.REFUSED: "re
 
 
 def carry_out(node: Node, plan: NodePlan, means: Means) -> Outcome:
-    """A failure is a result, never a crash."""
+    if reason := means.budget.halted():
+        return Outcome(node.name, "skipped", message=reason)
     try:
-        with ExitStack() as links:
-            link = links.enter_context(means.observer.link(node))
-            return Work(node, means, links, link).until_nothing_differs(plan)
-    except FleetError as error:
-        _LOG.debug("%s failed", node.name, exc_info=True)
-        state = _STATES.get(error.exit_code, "failed")
-        return Outcome(node.name, state, (), error.message, error.hint)
+        work = Work(node, means, means.observer.connect(node))
+        try:
+            outcome = work.until_nothing_differs(plan)
+        finally:
+            work.link.close()
     except Exception as error:
-        _LOG.exception("a bug, seen on %s", node.name)
-        what = f"this is a bug in fleetctl: {type(error).__name__}: {error}"
-        return Outcome(node.name, "failed", (), what, "report it, with the log of this run")
+        why = failure(node.name, error)
+        state = _STATES.get(why.exit_code, "failed")
+        outcome = Outcome(node.name, state, (), why.message, why.hint)
+    means.budget.count(outcome)
+    return outcome
