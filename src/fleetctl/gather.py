@@ -62,22 +62,25 @@ def connect(dialler: Dialler, node: Node) -> Link:
     return LocalLink() if node.ssh.is_local else dialler.dial(node.name, node.ssh)
 
 
-def answer(shell: Process, part: Part, limits: Limits) -> Record:
-    """What one part, by itself, is answered with."""
+def answers(shell: Process, parts: list[Part], limits: Limits) -> dict[str, Record]:
+    nonce = _asked(shell, parts)
+    return _records(collect(shell, limits), nonce)
+
+
+def _asked(shell: Process, parts: list[Part]) -> str:
+    """Sends the questions; the answers will come with the nonce."""
     nonce = secrets.token_hex(16)
-    shell.send(script([part], nonce).encode())
+    shell.send(script(parts, nonce).encode())
     shell.end_input()
-    return _records(collect(shell, limits), nonce)[part.key]
+    return nonce
 
 
 def gather(
     link: Link, node: Node, parts: list[Part], limits: Limits, password: str | None = None
 ) -> Facts:
     """The API is asked while the script runs. What needs root and a password comes last."""
-    nonce = secrets.token_hex(16)
     shell = link.shell()
-    shell.send(script(parts, nonce).encode())
-    shell.end_input()
+    nonce = _asked(shell, parts)
     wanted = listens(node)
     api = ask(link, wanted, limits.seconds)
     output = collect(shell, limits)
@@ -86,9 +89,7 @@ def gather(
     services = backends.read(records)
     if password is not None and any(service.hides_from_us for service in services):
         root = root_shell(link, password, limits.seconds)
-        root.send(script(backends.parts(), nonce).encode())
-        root.end_input()
-        services = backends.read(_records(collect(root, limits), nonce))
+        services = backends.read(answers(root, backends.parts(), limits))
     if isinstance(api, Unknown):
         running = (service.listens for service in services if service.active)
         elsewhere = next((each for each in running if each and each != wanted), None)
