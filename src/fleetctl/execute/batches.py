@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fleetctl import backends
 from fleetctl.gather import listens, place_of
@@ -33,6 +33,12 @@ class Batch:
     @property
     def restarts(self) -> bool:
         return any(isinstance(change, Restart) for change in self.changes)
+
+    @property
+    def bare(self) -> Batch:
+        """The same without a change: it only holds the lock."""
+        nothing = replace(self.transaction, files=(), commands=(), operations=())
+        return replace(self, changes=(), transaction=nothing)
 
 
 def batches(node: Node, plan: NodePlan, owner: str) -> Iterator[Batch]:

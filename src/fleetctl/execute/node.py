@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.execute import idle, models
@@ -57,13 +57,16 @@ class Work:
         passes = _PASSES
         while passes:
             passes -= not any(isinstance(change, Recover) for _, change in plan.changes)
+            todo = list(batches(self.node, plan, self.means.owner))
+            if ended := self._delete_models(plan, todo[-1]):
+                return ended
             with ExitStack() as held:
-                for batch in batches(self.node, plan, self.means.owner):
+                for batch in todo:
                     if ended := self._run(batch, plan, held):
                         return ended
-                if ended := self._models(plan):
+                if ended := self._models(plan, PullModel):
                     return ended
-                plan = self._plan_again(batch, held)
+                plan = self._plan_again(todo[-1], held)
             if not plan.changes and not plan.worst(Level.FAULT):
                 return self._outcome("changed")
         left = [change.title for _, change in plan.changes]
@@ -87,11 +90,11 @@ class Work:
         self.link.close()
         self.link = self.means.observer.connect(self.node)
         plan = self.means.observer.plan(self.link, self.node)
-        bare = replace(batch.transaction, files=(), commands=(), operations=())
         patience = self.means.patience
         deadline = time.monotonic() + patience.silent + patience.restart
         while True:
-            session = Session(self._shell(batch.as_root, plan), bare, patience)
+            shell = self._shell(batch.as_root, plan)
+            session = Session(shell, batch.bare.transaction, patience)
             course = session.run(lambda _: None, lambda: None)
             if course.word != "locked" or time.monotonic() > deadline:
                 return session
@@ -213,17 +216,24 @@ class Work:
 
     # --- models ---
 
-    def _models(self, plan: NodePlan) -> Outcome | None:
+    def _delete_models(self, plan: NodePlan, batch: Batch) -> Outcome | None:
+        """Before the node goes back to what it was: Ollama may then be elsewhere, or gone."""
+        if not any(isinstance(change, DeleteModel) for _, change in plan.changes):
+            return None
+        with ExitStack() as held:
+            return self._run(batch.bare, plan, held) or self._models(plan, DeleteModel)
+
+    def _models(self, plan: NodePlan, kind: type[PullModel | DeleteModel]) -> Outcome | None:
         """Each by itself: that one cannot be had is no reason to do without the others."""
-        problems = list(self._model_problems(plan))
+        changes = [change for _, change in plan.changes if isinstance(change, kind)]
+        problems = list(self._model_problems(changes))
         if not problems:
             return None
-        return self._outcome("failed", "; ".join(problems), f"ollama pull on {self.node.name}")
+        verb = "pull" if kind is PullModel else "rm"
+        return self._outcome("failed", "; ".join(problems), f"ollama {verb} on {self.node.name}")
 
-    def _model_problems(self, plan: NodePlan) -> Iterator[str]:
-        for _, change in plan.changes:
-            if not isinstance(change, PullModel | DeleteModel):
-                continue
+    def _model_problems(self, changes: Iterable[PullModel | DeleteModel]) -> Iterator[str]:
+        for change in changes:
             name, model = self.node.name, change.model
             try:
                 if isinstance(change, PullModel):
