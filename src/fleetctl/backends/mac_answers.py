@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
+from fleetctl.backends.service_file import files_in
 from fleetctl.model import server_log
-from fleetctl.model.facts import File, Sudo, Unknown
+from fleetctl.model.facts import Sudo, Unknown
 from fleetctl.shell import Record
 
 
@@ -41,11 +42,7 @@ class Answers:
     def __init__(self, record: Record) -> None:
         self.gui = "gui" in record.text.split()
         self._texts = {name: raw.decode(errors="replace") for name, raw in record.sections.items()}
-        self.files = {
-            name.removeprefix("file "): File.listed(raw, self.text(name.replace("file", "mode", 1)))
-            for name, raw in record.sections.items()
-            if name.startswith("file ")
-        }
+        self.files = dict(files_in(record))
         self.disabled = set(re.findall(r'"([^"]+)" => (?:disabled|true)', self.text("disabled")))
 
     def text(self, section: str) -> str:
