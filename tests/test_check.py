@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
+
 import pytest
 
+from fleetctl.errors import Exit
 from fleetctl.sim.machine import Machine
+from tests.conftest import clean_environment
 from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import answering, connect, drop_in, eventually, execute, write
 
@@ -171,6 +178,25 @@ def test_an_unknown_host_key_stops_before_anything_is_sent(project: Project) -> 
     out = project.fleetctl("check").exits(8).out
     assert f"its host key is not known: {machine.fingerprint}" in out
     assert f"fleetctl trust box --fingerprint {machine.fingerprint}" in out
+
+
+def test_with_yes_nobody_is_asked_about_a_host_key(project: Project) -> None:
+    machine = project.add("box", trusted=False)
+    folder = project.fleetctl.folder
+    main, side = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "fleetctl", "apply", "--yes"],
+        cwd=folder,
+        env=clean_environment(folder),
+        stdin=side,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    os.close(side)
+    os.close(main)
+    assert done.returncode == Exit.REFUSED, done.stderr
+    assert f"fleetctl trust box --fingerprint {machine.fingerprint}" in done.stdout
 
 
 def test_only_looks_at_the_kinds_that_were_named(project: Project) -> None:

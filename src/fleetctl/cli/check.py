@@ -51,8 +51,14 @@ def apply(flags: Flags, how: Changing, dry_run: bool) -> Exit:
 
 
 def request_for(
-    fleet: Fleet, flags: Flags, nodes: tuple[str, ...] = (), playbook: str = "apply"
+    fleet: Fleet,
+    flags: Flags,
+    nodes: tuple[str, ...] = (),
+    playbook: str = "apply",
+    *,
+    yes: bool = False,
 ) -> Request:
+    """Whoever says --yes is asked nothing, and so accepts no host key either."""
     from fleetctl.inventory.select import select
     from fleetctl.run import Request
 
@@ -63,7 +69,7 @@ def request_for(
         only=frozenset(flags.only),
         forks=flags.forks,
         timeout=flags.timeout,
-        ask=options.ask_about_host_key if flags.attended else None,
+        ask=options.ask_about_host_key if flags.attended and not yes else None,
         password=options.password_source(flags.ask_sudo_password, flags.sudo_password_file),
     )
 
@@ -87,7 +93,8 @@ def follow(
 
     fleet = fleet or load_fleet(flags.file)[0]
     first_time = command == "provision"
-    request = request_for(fleet, flags, nodes, "provision" if first_time else "apply")
+    playbook = "provision" if first_time else "apply"
+    request = request_for(fleet, flags, nodes, playbook, yes=how is not None and how.yes)
     log = open_log(fleet.state, command)
     rollout = _rollout(flags, how, all_or_nothing=first_time) if how else None
     report = run(request, _listener(request, flags), rollout, task)

@@ -126,7 +126,8 @@ def unlock(flags: Flags, node: str, yes: bool) -> Exit:
     from fleetctl.run import connected
 
     fleet, _ = load_fleet(flags.file)
-    with connected(request_for(fleet, flags, (one_node(fleet, node).name,))) as (link, observer):
+    request = request_for(fleet, flags, (one_node(fleet, node).name,), yes=yes)
+    with connected(request) as (link, observer):
         locks = keeping.locks(link, observer)
         owners = ", ".join(lock.owner for lock in locks)
         question = f"{node} is locked by {owners}. Take the lock away?"
