@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 
 from fleetctl.errors import Exit, FleetError
@@ -104,11 +104,11 @@ class Work:
 
     def _run(self, batch: Batch, plan: NodePlan, held: ExitStack) -> Outcome | None:
         serving = isinstance(plan.facts.api, Api)
-        with self.means.gate if batch.restarts and serving else ExitStack():
+        with self.means.gate if batch.restarts and serving else nullcontext():
             if reason := self.means.budget.halted():
                 return self._outcome("skipped", reason)
             try:
-                ended = self._transact(batch, plan, held, serving)
+                ended = self._transact(batch, plan, held)
             except FleetError:
                 self.means.budget.failed.add(self.node.name)
                 raise
@@ -116,13 +116,12 @@ class Work:
                 self.means.budget.count(ended)
             return ended
 
-    def _transact(
-        self, batch: Batch, plan: NodePlan, held: ExitStack, serving: bool
-    ) -> Outcome | None:
-        if batch.restarts and isinstance(plan.facts.api, Api):
-            self._say_who_is_disturbed(plan.facts.api.port)
-        process = self._shell(batch.as_root, plan)
-        session = Session(process, batch.transaction, self.means.patience)
+    def _transact(self, batch: Batch, plan: NodePlan, held: ExitStack) -> Outcome | None:
+        api = plan.facts.api
+        if batch.restarts and isinstance(api, Api):
+            self._say_who_is_disturbed(api.port)
+        shell = self._shell(batch.as_root, plan)
+        session = Session(shell, batch.transaction, self.means.patience)
         made: list[str] = []
 
         def tell(number: int) -> None:
@@ -140,7 +139,7 @@ class Work:
         if course.word in ("committed", "held", "recovered"):
             self.done += made
             return None
-        return self._failed(batch, course, serving)
+        return self._failed(batch, course, served=isinstance(api, Api))
 
     def _shell(self, as_root: bool, plan: NodePlan) -> Process:
         if not as_root:
@@ -153,7 +152,7 @@ class Work:
             hint = f"use -K, or put this into /etc/sudoers.d/fleetctl there: {rule}"
             raise FleetError(error.message, hint=hint) from error
 
-    def _failed(self, batch: Batch, course: Course, served: bool) -> Outcome:
+    def _failed(self, batch: Batch, course: Course, *, served: bool) -> Outcome:
         name = self.node.name
         if course.word == "locked":
             owner = course.text.rpartition(":")[2]
@@ -171,12 +170,12 @@ class Work:
         if course.word == "dirty":
             hint = "the lines above say what is left to do by hand"
             return self._outcome("dirty", f"{what}; the way back failed too", hint, said)
-        seconds = self.means.patience.healthy
-        if served and isinstance(
-            why := answering(self.means.observer, self.link, self.node, seconds, whoever=True), str
-        ):
-            what = f"{what}; everything is as before, but {why}"
-            return self._outcome("dirty", what, "look at its log", said)
+        if served:
+            seconds = self.means.patience.healthy
+            now = answering(self.means.observer, self.link, self.node, seconds, whoever=True)
+            if isinstance(now, str):
+                what = f"{what}; everything is as before, but {now}"
+                return self._outcome("dirty", what, "look at its log", said)
         return self._outcome("rolled back", what, f"fleetctl check --limit {name}", said)
 
     def _look_again(self, batch: Batch, made: list[str]) -> Outcome:
