@@ -18,19 +18,18 @@ class Job:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def line(self, name: str) -> str:
+    def _number(self, name: str) -> int | None:
         """A value at the job's own level: blocks further in repeat some of the names."""
-        found = re.search(rf"^\t{re.escape(name)} = (.*)$", self.text, re.MULTILINE)
-        return found[1] if found else ""
+        found = re.search(rf"^\t{name} = (\d+)$", self.text, re.MULTILINE | re.ASCII)
+        return int(found[1]) if found else None
 
     @property
     def pid(self) -> int | None:
-        return int(self.line("pid")) if self.line("pid").isdecimal() else None
+        return self._number("pid")
 
     @property
     def crashes(self) -> int:
-        text = self.line("successive crashes")
-        return int(text) if text.isdecimal() else 0
+        return self._number("successive crashes") or 0
 
     @property
     def environment(self) -> Mapping[str, str]:
