@@ -42,12 +42,12 @@ Planner = Callable[[Node, Facts], NodePlan]
 class Request:
     fleet: Fleet
     nodes: tuple[Node, ...]
-    playbook: str = "apply"
-    only: frozenset[str] = frozenset()
-    forks: int = 32
-    timeout: float = 30
-    ask: Ask | None = None
-    password: Callable[[], str] | None = None
+    playbook: str
+    only: frozenset[str]
+    forks: int
+    timeout: float
+    ask: Ask | None
+    password: Callable[[], str] | None
     """Asks for the password of sudo, where one is to be used."""
 
 
