@@ -55,8 +55,8 @@ class Request:
 class Rollout:
     """How changes go over the fleet."""
 
-    confirm: Callable[[Report], bool]
-    """Whether the plan that was shown shall be carried out."""
+    confirm: Callable[[int], bool]
+    """Whether the plan that was shown shall be carried out, on so many nodes."""
     serial: Callable[[int], int]
     """How many may be down at once, of so many nodes."""
     max_fail: Callable[[int], int] | None
@@ -161,7 +161,7 @@ def _change(
         able = []
     if not able:
         return replace(report, outcomes=outcomes)
-    if not rollout.confirm(report):
+    if not rollout.confirm(len(able)):
         return report
     count = len(report.results)
     stop = threading.Event()

@@ -149,12 +149,9 @@ def _rollout(flags: Flags, how: Changing, *, all_or_nothing: bool) -> Rollout:
     from fleetctl.run import Rollout
     from fleetctl.shell.transaction import Patience
 
-    def confirm(report: Report) -> bool:
-        if how.yes:
-            return True
-        count = len(report.pending)
+    def confirm(count: int) -> bool:
         question = f"Make these changes on {count} node{'s' if count != 1 else ''}?"
-        return options.confirmed(question, somebody=flags.attended)
+        return how.yes or options.confirmed(question, somebody=flags.attended)
 
     return Rollout(
         confirm,
