@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import pty
+import subprocess
+import sys
+
 import pytest
 
+from fleetctl.errors import Exit
 from fleetctl.sim.machine import Machine
+from tests.conftest import clean_environment
 from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import answering, connect, drop_in, eventually, execute, write
 
@@ -171,6 +178,45 @@ def test_an_unknown_host_key_stops_before_anything_is_sent(project: Project) -> 
     out = project.fleetctl("check").exits(8).out
     assert f"its host key is not known: {machine.fingerprint}" in out
     assert f"fleetctl trust box --fingerprint {machine.fingerprint}" in out
+
+
+def at_a_terminal(
+    project: Project, *arguments: str, types: str = ""
+) -> subprocess.CompletedProcess[str]:
+    folder = project.fleetctl.folder
+    main, side = pty.openpty()
+    os.write(main, types.encode())
+    done = subprocess.run(
+        [sys.executable, "-m", "fleetctl", *arguments],
+        cwd=folder,
+        env=clean_environment(folder),
+        stdin=side,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    os.close(side)
+    os.close(main)
+    return done
+
+
+def test_with_yes_nobody_is_asked_about_a_host_key(project: Project) -> None:
+    machine = project.add("box", trusted=False)
+    done = at_a_terminal(project, "apply", "--yes")
+    assert done.returncode == Exit.REFUSED, done.stderr
+    assert f"fleetctl trust box --fingerprint {machine.fingerprint}" in done.stdout
+
+
+def test_the_question_counts_only_nodes_that_can_be_changed(project: Project) -> None:
+    for name in ("box", "other"):
+        machine = project.add(name)
+        eventually(lambda machine=machine: answering(machine))  # type: ignore[misc]
+    project.set("other", service="system")  # which it has not
+    project.write(models={"m": {"nodes": ["box", "other"], "ollama_model": "tiny"}})
+    done = at_a_terminal(project, "apply", types="n\n")
+    assert "other: pull tiny:latest" in done.stdout
+    assert "Make these changes on 1 node?" in done.stderr
+    assert done.returncode == Exit.DIFFERS
 
 
 def test_only_looks_at_the_kinds_that_were_named(project: Project) -> None:

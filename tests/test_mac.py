@@ -40,6 +40,17 @@ def test_an_agent_is_made_changed_and_taken_away(project: Project, macos: str) -
     assert snapshot(mac.home).keys() - made_by_ollama == before - made_by_ollama
 
 
+def test_models_are_deleted_while_the_agent_that_is_taken_away_still_serves(
+    project: Project,
+) -> None:
+    mac = project.add_mac("mini", ollama="installed")
+    project.write(models={"m": {"node": "mini", "ollama_model": "tiny"}})
+    project.fleetctl("apply", *QUICK).exits(0)
+    outcome = project.fleetctl("remove", "mini", "--models", *QUICK).exits(0)
+    assert "mini: done: delete tiny:latest" in outcome.err
+    assert not answering(mac)
+
+
 def test_an_agent_without_anybody_at_the_screen_runs_in_the_background(project: Project) -> None:
     mac = project.add_mac("mini", ollama="installed", logged_in=False)
     project.fleetctl("apply", *QUICK).exits(0)

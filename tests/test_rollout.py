@@ -30,8 +30,11 @@ def test_the_rest_is_left_alone_when_more_have_failed_than_may(project: Project)
     """At 0, 1, N-1 and N; the node that is one too many is the last that was begun."""
     for allowed, failed in ((0, 1), (1, 2), (NODES - 1, NODES), (NODES, NODES)):
         outcome = project.fleetctl("apply", *QUICK, "--json", "--max-fail", str(allowed)).exits(5)
-        states = Counter(end["state"] for end in outcome.json["outcomes"].values())
+        ends = outcome.json["outcomes"].values()
+        states = Counter(end["state"] for end in ends)
         print(f"--max-fail {allowed}: {dict(states)}")
         assert states["rolled back"] == failed
         assert states["skipped"] == NODES - failed
+        whys = {end["message"] for end in ends if end["state"] == "skipped"}
+        assert whys <= {f"{failed} nodes have failed, and --max-fail allows {allowed}"}
         assert all(answering(machine) for machine in project.fleet.machines.values())

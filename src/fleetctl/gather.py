@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 
 from fleetctl import backends, way_back
@@ -47,8 +47,8 @@ class Observer:
     limits: Limits
     password: str | None
 
-    def link(self, node: Node) -> AbstractContextManager[Link]:
-        return open_link(self.dialler, node)
+    def connect(self, node: Node) -> Link:
+        return connect(self.dialler, node)
 
     def plan(self, link: Link, node: Node) -> NodePlan:
         return self.planner(node, self.facts(link, node))
@@ -57,32 +57,30 @@ class Observer:
         return gather(link, node, self.parts, self.limits, self.password)
 
 
-@contextmanager
-def open_link(dialler: Dialler, node: Node) -> Iterator[Link]:
+def connect(dialler: Dialler, node: Node) -> Link:
     assert node.ssh is not None
-    link: Link = LocalLink() if node.ssh.is_local else dialler.dial(node.name, node.ssh)
-    try:
-        yield link
-    finally:
-        link.close()
+    return LocalLink() if node.ssh.is_local else dialler.dial(node.name, node.ssh)
 
 
-def answer(shell: Process, part: Part, limits: Limits) -> Record:
-    """What one part, by itself, is answered with."""
+def answers(shell: Process, parts: list[Part], limits: Limits) -> dict[str, Record]:
+    nonce = _asked(shell, parts)
+    return _records(collect(shell, limits), nonce)
+
+
+def _asked(shell: Process, parts: list[Part]) -> str:
+    """Sends the questions; the answers will come with the nonce."""
     nonce = secrets.token_hex(16)
-    shell.send(script([part], nonce).encode())
+    shell.send(script(parts, nonce).encode())
     shell.end_input()
-    return _records(collect(shell, limits), nonce)[part.key]
+    return nonce
 
 
 def gather(
     link: Link, node: Node, parts: list[Part], limits: Limits, password: str | None = None
 ) -> Facts:
     """The API is asked while the script runs. What needs root and a password comes last."""
-    nonce = secrets.token_hex(16)
     shell = link.shell()
-    shell.send(script(parts, nonce).encode())
-    shell.end_input()
+    nonce = _asked(shell, parts)
     wanted = listens(node)
     api = ask(link, wanted, limits.seconds)
     output = collect(shell, limits)
@@ -91,9 +89,7 @@ def gather(
     services = backends.read(records)
     if password is not None and any(service.hides_from_us for service in services):
         root = root_shell(link, password, limits.seconds)
-        root.send(script(backends.parts(), nonce).encode())
-        root.end_input()
-        services = backends.read(_records(collect(root, limits), nonce))
+        services = backends.read(answers(root, backends.parts(), limits))
     if isinstance(api, Unknown):
         running = (service.listens for service in services if service.active)
         elsewhere = next((each for each in running if each and each != wanted), None)
@@ -123,19 +119,13 @@ def place_of(listens: str) -> tuple[str, int]:
     return host, port or address.OLLAMA_PORT
 
 
-@contextmanager
-def client(link: Link, listens: str, timeout: float) -> Iterator[Client]:
+def client(link: Link, listens: str, timeout: float) -> closing[Client]:
     """Ollama's API, through the link, from the node itself."""
-    place = place_of(listens)
+    host, port = place_of(listens)
     try:
-        stream = link.tcp(*place, timeout)
+        return closing(Client(link.tcp(host, port, timeout), host, port))
     except (OSError, EOFError, FleetError):
-        raise NoAnswer(f"nothing answers at {place[0]} port {place[1]}") from None
-    opened = Client(stream, *place)
-    try:
-        yield opened
-    finally:
-        opened.close()
+        raise NoAnswer(f"nothing answers at {host} port {port}") from None
 
 
 def ask(link: Link, listens: str, timeout: float) -> Api | Unknown:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import getpass
 import importlib
-import logging
 import platform
 import threading
 import time
@@ -14,11 +13,10 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 
 from fleetctl import way_back
-from fleetctl.errors import Exit, FleetError
+from fleetctl.execute.budget import Budget
 from fleetctl.execute.interrupt import patient
 from fleetctl.execute.node import Means, carry_out
-from fleetctl.execute.parallel import in_parallel
-from fleetctl.execute.rollout import Budget, Share, roll_out
+from fleetctl.execute.parallel import failure, in_parallel
 from fleetctl.gather import Observer, questions
 from fleetctl.links import Limits, Link
 from fleetctl.links.dial import Dialler
@@ -34,27 +32,22 @@ from fleetctl.render import Templates
 from fleetctl.shell import Part, script
 from fleetctl.shell.transaction import Patience
 
-_LOG = logging.getLogger(__name__)
 _WAITING = 256
 """So many nodes may be waited for at once; the dialler sees to it that fewer are worked on."""
-_TENTH = Share(10, percent=True)
-_PATIENCE = Patience()
 
 Planner = Callable[[Node, Facts], NodePlan]
-Confirm = Callable[[Report], bool]
-"""Whether the plan that was shown shall be carried out."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     fleet: Fleet
     nodes: tuple[Node, ...]
-    playbook: str = "apply"
-    only: frozenset[str] = frozenset()
-    forks: int = 32
-    timeout: float = 30
-    ask: Ask | None = None
-    password: Callable[[], str] | None = None
+    playbook: str
+    only: frozenset[str]
+    forks: int
+    timeout: float
+    ask: Ask | None
+    password: Callable[[], str] | None
     """Asks for the password of sudo, where one is to be used."""
 
 
@@ -62,12 +55,14 @@ class Request:
 class Rollout:
     """How changes go over the fleet."""
 
-    confirm: Confirm
-    serial: Share | None = None
-    max_fail: Share | None = None
-    patience: Patience = _PATIENCE
-    wait_idle: bool = False
-    all_or_nothing: bool = False
+    confirm: Callable[[int], bool]
+    """Whether the plan that was shown shall be carried out, on so many nodes."""
+    serial: Callable[[int], int]
+    """How many may be down at once, of so many nodes."""
+    max_fail: Callable[[int], int] | None
+    patience: Patience
+    wait_idle: bool
+    all_or_nothing: bool
     """Whether one node that cannot be changed is a reason to change none."""
 
 
@@ -129,7 +124,7 @@ def connected(request: Request) -> Iterator[tuple[Link, Observer]]:
     """To the one node of a request, to ask it something else."""
     (node,) = request.nodes
     observer = _observer(request, as_the_playbook_says(request))
-    with closing(observer.dialler), observer.link(node) as link:
+    with closing(observer.dialler), closing(observer.connect(node)) as link:
         yield link, observer
 
 
@@ -138,15 +133,11 @@ def _look_at_all(request: Request, observer: Observer, tell: Listener) -> tuple[
 
     def look_at(node: Node) -> Result:
         try:
-            with observer.link(node) as link:
+            with closing(observer.connect(node)) as link:
                 return observer.plan(link, node)
-        except FleetError as error:
-            _LOG.debug("%s failed", node.name, exc_info=True)
-            return Lost(node.name, error.message, error.hint, error.exit_code)
         except Exception as error:
-            _LOG.exception("a bug, seen on %s", node.name)
-            what = f"this is a bug in fleetctl: {type(error).__name__}: {error}"
-            return Lost(node.name, what, "report it, with the log of this run", Exit.BUG)
+            why = failure(node.name, error)
+            return Lost(node.name, why.message, why.hint, why.exit_code)
 
     # What is needed first when a node has answered is loaded while all are waited for.
     threading.Thread(target=importlib.import_module, args=("jinja2.sandbox",), daemon=True).start()
@@ -170,21 +161,19 @@ def _change(
         able = []
     if not able:
         return replace(report, outcomes=outcomes)
-    if not rollout.confirm(report):
+    if not rollout.confirm(len(able)):
         return report
     count = len(report.results)
     stop = threading.Event()
-    allowed = rollout.max_fail.of(count) if rollout.max_fail else None
+    allowed = rollout.max_fail(count) if rollout.max_fail else None
     budget = Budget(allowed, len(lost) + len(outcomes), stop)
     means = Means(
         observer=observer,
         tell=tell,
         owner=f"{_user()}@{platform.node()}",
         patience=rollout.patience,
-        gate=threading.Semaphore(max(1, (rollout.serial or _TENTH).of(count))),
-        stop=stop,
-        halted=budget.halted,
-        failing=budget.fails,
+        gate=threading.Semaphore(max(1, rollout.serial(count))),
+        budget=budget,
         wait_idle=rollout.wait_idle,
     )
 
@@ -192,7 +181,7 @@ def _change(
         return carry_out(request.fleet.nodes[plan.node], plan, means)
 
     with patient(stop, tell) as heard:
-        for outcome in roll_out(able, change, budget, max(request.forks, _WAITING)):
+        for _, outcome in in_parallel(change, able, max(request.forks, _WAITING)):
             outcomes[outcome.node] = outcome
             tell(Ended(outcome))
     return replace(report, outcomes=outcomes, stopped=tuple(heard))

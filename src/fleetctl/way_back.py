@@ -82,11 +82,11 @@ def _file(record: Record, mode: str, content: str, path: str) -> File:
 def plan_restore(node: Node, facts: Facts) -> NodePlan:
     """Files as they were, and Ollama restarted on them."""
     changes = [("restore", change) for change in _files_back(node, facts)]
-    findings = tuple(_unreadable(facts))
+    findings = list(_unreadable(facts))
     if not facts.kept:
         text = "there is no backup on this node"
-        findings = (*findings, Finding(Level.OBSTACLE, text, f"fleetctl history {node.name}"))
-    return NodePlan(node.name, facts, tuple(changes), findings)
+        findings.append(Finding(Level.OBSTACLE, text, f"fleetctl history {node.name}"))
+    return NodePlan(node.name, facts, tuple(changes), tuple(findings))
 
 
 def plan_remove(node: Node, facts: Facts, models: frozenset[str] = frozenset()) -> NodePlan:
@@ -100,9 +100,11 @@ def plan_remove(node: Node, facts: Facts, models: frozenset[str] = frozenset()) 
 
 
 def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
-    service = backends.service_of(node, facts)
-    known = backends.files(service) if isinstance(service, Service) else ()
+    found = backends.service_of(node, facts)
+    service = found if isinstance(found, Service) else None
+    known = backends.files(service) if service else ()
     defining = {file.path.replace("~", facts.host.home, 1) for file in known if file.defines}
+    made_here = service is not None and service.creatable
     changed, unmade = False, False
     for scope, kept in facts.kept.items():
         for path, (now, then) in kept.files.items():
@@ -110,23 +112,16 @@ def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
             if isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
                 continue
             changed = True
-            unmade |= (
-                after is None and isinstance(service, Service) and _makes(service, path, facts)
-            )
+            # a service that was made here is none any more without the file that defines it
+            unmade |= made_here and after is None and path in defining
             mode = then.permissions if then.mode else 0o644
             as_root = scope == "system"
             yield WriteFile(path, before, after, mode, as_root=as_root, defines=path in defining)
         if kept.disabled:
             yield Supervise("disable", scope)
-    if changed and isinstance(service, Service) and service.active and unmade:
-        yield Supervise("halt", service.scope)
-    elif changed and isinstance(service, Service) and service.active:
-        yield Restart(service.scope, ("its files go back to what they were",))
-
-
-def _makes(service: Service, path: str, facts: Facts) -> bool:
-    """Whether a file is what makes the service one."""
-    return service.creatable and service.definition.replace("~", facts.host.home, 1) == path
+    if changed and service and service.active:
+        why = ("its files go back to what they were",)
+        yield Supervise("halt", service.scope) if unmade else Restart(service.scope, why)
 
 
 def _unreadable(facts: Facts) -> Iterator[Finding]:

@@ -52,9 +52,9 @@ def settings(service: Service, text: str) -> Mapping[str, str]:
     return _backend(service).settings(service.mode, text)
 
 
-def supervisor(service: Service, rival: Service | None = None) -> Supervisor:
+def supervisor(service: Service, facts: Facts) -> Supervisor:
     """How the service is restarted, and so on, in shell; and how a rival makes room for it."""
-    return _backend(service).supervisor(service, rival)
+    return _backend(service).supervisor(service, rival(service, facts))
 
 
 def rival(service: Service, facts: Facts) -> Service | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from fleetctl.backends.mac_answers import Answers, Job
@@ -19,7 +20,6 @@ from fleetctl.shell import Part, Record
 from fleetctl.shell.transaction import Supervisor
 
 NAME = "launchd"
-SYSTEM = "Darwin"
 _LABEL = "dev.fleetctl.ollama"
 _APP_LABEL = "dev.fleetctl.ollama-env"
 _BREW_LABELS = ("sh.brew.ollama", "homebrew.mxcl.ollama")
@@ -67,7 +67,7 @@ def parts() -> list[Part]:
     labels = " ".join((_LABEL, _APP_LABEL, *_BREW_LABELS))
     logs = f"{_home(_LOG)} {_home(_APP_LOG)}"
     call = f'look_at_mac "{labels}" "{" ".join(files)}" "{logs}"'
-    return [Part(NAME, f"{_SHELL.read_text()}\n{call}", system=SYSTEM)]
+    return [Part(NAME, f"{_SHELL.read_text()}\n{call}", system="Darwin")]
 
 
 def _home(path: str, home: str = "$HOME") -> str:
@@ -109,35 +109,30 @@ def read(records: Mapping[str, Record]) -> Iterator[Service]:
 def _own(answers: Answers, mode: Mode, domains: tuple[str, ...]) -> Service:
     """A job of ours, or one that could be made."""
     job = answers.job(domains, _LABEL)
+    path = FILES[mode][0].path
     free = answers.sudo in ("free", "root")
-    return _service(
-        answers,
-        mode,
-        job,
-        loaded=bool(job.text or answers.content(FILES[mode][0].path)),
+    return replace(
+        _service(answers, mode, job, _LOG),
+        loaded=bool(job.text or answers.content(path)),
         creatable=True,
         preference=(1 if free else -1) if mode == "daemon" else 0,
         enabled=_LABEL not in answers.disabled,
-        definition=FILES[mode][0].path,
-        log=_LOG,
+        definition=path,
     )
 
 
 def _app(answers: Answers) -> Service:
     app = answers.text("app").split("\n")[0]
     nobody = "Ollama.app runs only while its user is logged in at the screen, and nobody is"
-    return _service(
-        answers,
-        "app",
-        Job(""),
-        program=f"{app}/Contents/Resources/ollama",
+    found = _service(answers, "app", Job(""), _APP_LOG, f"{app}/Contents/Resources/ollama")
+    return replace(
+        found,
         loaded=True,
         blocked="" if answers.gui else nobody,
         fix="log in there, or set ollama.service: daemon",
         enabled=_APP_LABEL not in answers.disabled,
         definition=app,
-        log=_APP_LOG,
-        others=tuple(_switches(answers)),
+        sources=(*found.sources, *_switches(answers)),
     )
 
 
@@ -161,35 +156,18 @@ def _brew(answers: Answers) -> Service:
     old = tuple(map(int, re.findall(r"\d+", version)[:3])) < _BREW_FLOOR
     job = answers.job(("gui/", "user/"), *_BREW_LABELS)
     floor = ".".join(map(str, _BREW_FLOOR))
-    return _service(
-        answers,
-        "brew",
-        job,
+    return replace(
+        _service(answers, "brew", job, f"{prefix}/var/log/ollama.log"),
         loaded=bool(job.text),
         blocked=f"{version} cannot give variables to a service" if old and job.text else "",
         fix=f"get Homebrew {floor}; or stop its service of Ollama, and say ollama.service: agent",
         enabled=not set(_BREW_LABELS) & answers.disabled,
         definition=f"{prefix}/opt/ollama",
-        log=f"{prefix}/var/log/ollama.log",
     )
 
 
-def _service(
-    answers: Answers,
-    mode: Mode,
-    job: Job,
-    *,
-    loaded: bool,
-    enabled: bool,
-    definition: str,
-    log: str,
-    program: str = "",
-    creatable: bool = False,
-    preference: int = 0,
-    blocked: str = "",
-    fix: str = "",
-    others: tuple[Source, ...] = (),
-) -> Service:
+def _service(answers: Answers, mode: Mode, job: Job, log: str, program: str = "") -> Service:
+    """What is the same in all four; the server is that of the job, or whoever runs the program."""
     found = answers.serving(job.pid, program) if job.pid or program else None
     path = FILES[mode][0].path
     ours = settings(mode, answers.content(path))
@@ -198,18 +176,12 @@ def _service(
         backend=NAME,
         scope="system" if mode == "daemon" else "user",
         mode=mode,
-        loaded=loaded,
-        creatable=creatable,
-        preference=preference,
-        blocked=blocked,
-        fix=fix,
-        enabled=enabled,
+        loaded=False,
         active=found is not None,
         pid=found[0] if found else None,
         run=f"{found[0]} {found[1]}" if found else "",
         restarts=job.crashes,
-        definition=definition,
-        sources=((Source(path, ours, ours=True),) if ours else ()) + others,
+        sources=(Source(path, ours, ours=True),) if ours else (),
         running=job.environment if job.pid else Unknown(hidden),
         effective=answers.effective(log, found[1] if found else None),
         log=log,
@@ -219,7 +191,9 @@ def _service(
     )
 
 
-_BREW = "HOMEBREW_NO_AUTO_UPDATE=1 HOMEBREW_NO_ENV_HINTS=1 {prefix}/bin/brew services {verb} ollama"
+def _brew_services(verb: str, service: Service) -> str:
+    brew = f"{service.definition.removesuffix('/opt/ollama')}/bin/brew"
+    return f"HOMEBREW_NO_AUTO_UPDATE=1 HOMEBREW_NO_ENV_HINTS=1 {brew} services {verb} ollama"
 
 
 _APP_AT_LOGIN = '"$domain/com.ollama.ollama"'
@@ -230,8 +204,7 @@ def _displaced(rival: Service | None) -> tuple[str, str]:
     if rival is None:
         return "true", "true"
     if rival.mode == "brew":
-        prefix = rival.definition.removesuffix("/opt/ollama")
-        return _BREW.format(prefix=prefix, verb="stop"), _BREW.format(prefix=prefix, verb="start")
+        return _brew_services("stop", rival), _brew_services("start", rival)
     back = f"launchctl enable {_APP_AT_LOGIN}; open -j -a Ollama --args hidden --fast-startup"
     return f"find_domain; launchctl disable {_APP_AT_LOGIN}; quit_app", f"find_domain; {back}"
 
@@ -239,9 +212,8 @@ def _displaced(rival: Service | None) -> tuple[str, str]:
 def supervisor(service: Service, rival: Service | None) -> Supervisor:
     log = f'tail -n 40 "{_home(service.log, "$home")}"'
     if service.mode == "brew":
-        prefix = service.definition.removesuffix("/opt/ollama")
-        verbs = {verb: _BREW.format(prefix=prefix, verb=verb) for verb in ("restart", "stop")}
-        return Supervisor(restart=verbs["restart"], stop=verbs["stop"], log=log)
+        restart, stop = _brew_services("restart", service), _brew_services("stop", service)
+        return Supervisor(restart=restart, stop=stop, log=log)
     path = f'"{_home(FILES[service.mode][-1].path, "$home")}"'
     is_app = service.mode == "app"
     label = _APP_LABEL if is_app else _LABEL

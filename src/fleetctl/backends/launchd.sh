@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154,SC2009,SC2013
+# shellcheck shell=sh disable=SC2154,SC2009,SC2013,SC2086
 # launchd from a shell: what a Mac is asked, and how its jobs are told. Only functions.
 
 # `$1` labels, `$2` files, `$3` logs, each a list of words; a path with a blank is none of them.
@@ -13,9 +13,10 @@ look_at_mac() {
       section "job $domain/$label"; printf '%s\n' "$said"
     done
   done
-  for file in $2; do
-    [ -e "$file" ] || continue
-    section "mode $file"; ls -ldn "$file"
+  there=
+  for file in $2; do [ ! -e "$file" ] || there="$there $file"; done
+  [ -z "$there" ] || { section modes; ls -ldn $there; }
+  for file in $there; do
     section "file $file"; head -c 65536 "$file" 2>/dev/null || echo @unreadable
   done
   section processes; ps -axo pid=,uid=,lstart=,command= | grep -i '[o]llama'

@@ -6,8 +6,9 @@ import re
 from collections.abc import Mapping
 from datetime import datetime
 
+from fleetctl.backends.service_file import files_in
 from fleetctl.model import server_log
-from fleetctl.model.facts import File, Sudo, Unknown
+from fleetctl.model.facts import Sudo, Unknown
 from fleetctl.shell import Record
 
 
@@ -17,19 +18,18 @@ class Job:
     def __init__(self, text: str) -> None:
         self.text = text
 
-    def line(self, name: str) -> str:
+    def _number(self, name: str) -> int | None:
         """A value at the job's own level: blocks further in repeat some of the names."""
-        found = re.search(rf"^\t{re.escape(name)} = (.*)$", self.text, re.MULTILINE)
-        return found[1] if found else ""
+        found = re.search(rf"^\t{name} = (\d+)$", self.text, re.MULTILINE | re.ASCII)
+        return int(found[1]) if found else None
 
     @property
     def pid(self) -> int | None:
-        return int(self.line("pid")) if self.line("pid").isdecimal() else None
+        return self._number("pid")
 
     @property
     def crashes(self) -> int:
-        text = self.line("successive crashes")
-        return int(text) if text.isdecimal() else 0
+        return self._number("successive crashes") or 0
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -41,11 +41,7 @@ class Answers:
     def __init__(self, record: Record) -> None:
         self.gui = "gui" in record.text.split()
         self._texts = {name: raw.decode(errors="replace") for name, raw in record.sections.items()}
-        self.files = {
-            name.removeprefix("file "): File.listed(raw, self.text(name.replace("file", "mode", 1)))
-            for name, raw in record.sections.items()
-            if name.startswith("file ")
-        }
+        self.files = dict(files_in(record))
         self.disabled = set(re.findall(r'"([^"]+)" => (?:disabled|true)', self.text("disabled")))
 
     def text(self, section: str) -> str:

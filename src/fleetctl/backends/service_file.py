@@ -1,8 +1,12 @@
-"""A file by which an init system is told how to run the service."""
+"""Files by which an init system is told how to run the service."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+
+from fleetctl.model.facts import File
+from fleetctl.shell import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +17,13 @@ class ServiceFile:
     holds_settings: bool = False
     defines: bool = False
     """Whether the init system must read its files again after a change of it."""
+
+
+def files_in(record: Record) -> Iterator[tuple[str, File]]:
+    """By path, what a node has said: one listing of them all, and a section for each."""
+    listing = record.sections.get("modes", b"").decode(errors="replace").splitlines()
+    modes = {line.partition(" -> ")[0].rpartition(" ")[2]: line for line in listing}
+    for name, content in record.sections.items():
+        kind, _, path = name.partition(" ")
+        if kind == "file":
+            yield path, File.listed(content, modes.get(path, ""))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import cast, get_args
 
-from fleetctl.backends.service_file import ServiceFile
+from fleetctl.backends.service_file import ServiceFile, files_in
 from fleetctl.codecs import systemd_env_file
 from fleetctl.model import server_log
 from fleetctl.model.facts import File, Mode, Scope, Service, Source, Sudo, Unknown
@@ -16,7 +16,6 @@ from fleetctl.shell import Part, Record
 from fleetctl.shell.transaction import Supervisor
 
 NAME = "systemd"
-SYSTEM = "Linux"
 UNIT = "ollama.service"
 _DROP_IN = "zz-fleetctl.conf"
 
@@ -38,7 +37,7 @@ FILES: Mapping[Mode, tuple[ServiceFile, ...]] = {
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
 _PROPERTIES = (
-    "LoadState,ActiveState,UnitFileState,FragmentPath,DropInPaths,EnvironmentFiles,MainPID,User,"
+    "LoadState,ActiveState,UnitFileState,FragmentPath,DropInPaths,EnvironmentFiles,MainPID,"
     "InvocationID,NRestarts,NeedDaemonReload"
 )
 
@@ -83,7 +82,7 @@ as_root() {{
 }}
 journal() {{
   said=$("$@" --quiet --no-pager --output=cat "_SYSTEMD_INVOCATION_ID=$run" 2>/dev/null |
-    sed -n -e '/msg="server config"/p' -e '/msg="inference compute"/p' -e 400q)
+    sed -n -e '/msg="server config"/p' -e 400q)
   [ -n "$said" ] && printf '%s\n' "$said"
 }}
 section environ
@@ -109,11 +108,7 @@ printf '%s\\n' "$words"
 
 
 def parts() -> list[Part]:
-    return [Part(_key(scope), _ask(scope), system=SYSTEM) for scope in _SCOPES]
-
-
-def _key(scope: Scope) -> str:
-    return f"{NAME} {scope}"
+    return [Part(f"{NAME} {scope}", _ask(scope), system="Linux") for scope in _SCOPES]
 
 
 def _ask(scope: Scope) -> str:
@@ -150,7 +145,7 @@ def supervisor(service: Service, rival: Service | None) -> Supervisor:
 def read(records: Mapping[str, Record]) -> Iterator[Service]:
     """What was answered, for each scope in which systemd knows the unit or could."""
     for scope in _SCOPES:
-        record = records.get(_key(scope))
+        record = records.get(f"{NAME} {scope}")
         if record is not None and record.status == 0:
             yield _service(scope, record)
 
@@ -164,7 +159,7 @@ def _service(scope: Scope, record: Record) -> Service:
     def first(key: str) -> str:
         return values.get(key, [""])[0]
 
-    files = dict(_files(record))
+    files = dict(files_in(record))
     pid = int(first("MainPID")) if first("MainPID").isdecimal() else 0
     asked = record.sections.get("asked", b"unasked").decode(errors="replace")
     return Service(
@@ -182,22 +177,12 @@ def _service(scope: Scope, record: Record) -> Service:
         restarts=int(first("NRestarts")) if first("NRestarts").isdecimal() else 0,
         reload_pending=first("NeedDaemonReload") == "yes",
         definition=first("FragmentPath"),
-        owner=first("User"),
         sources=tuple(_sources(values, files)),
         running=_running(record) if pid else Unknown("it does not run"),
         effective=_effective(record) if pid else Unknown("it does not run"),
-        sudo=_sudo(asked),
+        sudo=cast(Sudo, asked) if asked in get_args(Sudo) else "unasked",
         files=files,
     )
-
-
-def _files(record: Record) -> Iterator[tuple[str, File]]:
-    listing = record.sections.get("modes", b"").decode(errors="replace").splitlines()
-    modes = {line.partition(" -> ")[0].rpartition(" ")[2]: line for line in listing}
-    for name, content in record.sections.items():
-        kind, _, path = name.partition(" ")
-        if kind == "file":
-            yield path, File.listed(content, modes.get(path, ""))
 
 
 def _sources(values: Mapping[str, list[str]], files: Mapping[str, File]) -> Iterator[Source]:
@@ -251,7 +236,3 @@ def _running(record: Record) -> Mapping[str, str] | Unknown:
 def _effective(record: Record) -> Mapping[str, str] | Unknown:
     log = record.sections.get("log", b"").decode(errors="replace")
     return server_log.effective(log) or Unknown("its log may not be read, or is gone")
-
-
-def _sudo(word: str) -> Sudo:
-    return cast(Sudo, word) if word in get_args(Sudo) else "unasked"

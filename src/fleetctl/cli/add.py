@@ -18,7 +18,7 @@ from fleetctl.cli import options
 from fleetctl.cli.project import make_state, write_whole
 from fleetctl.cli.trust import another_key
 from fleetctl.errors import Exit, FleetError
-from fleetctl.gather import gather, open_link, questions
+from fleetctl.gather import connect, gather, questions
 from fleetctl.inventory.edit import Edited, with_node
 from fleetctl.inventory.load import DEFAULT_PLACES, read_bytes
 from fleetctl.links import Limits
@@ -161,7 +161,7 @@ def _look(
 
 
 def _facts(dialler: Dialler, node: Node, limits: Limits) -> Facts:
-    with open_link(dialler, node) as link:
+    with closing(connect(dialler, node)) as link:
         return gather(link, node, questions(()), limits)
 
 
@@ -174,11 +174,8 @@ def _let_key_in(dialler: Dialler, node: Node, password: Password, limits: Limits
             hint="make one with ssh-keygen; if it has a passphrase: ssh-add",
             exit_code=Exit.UNREACHABLE,
         )
-    link = dialler.dial(node.name, node.ssh, password())
-    try:
+    with closing(dialler.dial(node.name, node.ssh, password())) as link:
         added = authorize(link, key, limits)
-    finally:
-        link.close()
     console.talk(f"your key is in its ~/.ssh/authorized_keys {'now' if added else 'already'}")
 
 

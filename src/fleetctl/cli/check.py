@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from fleetctl.cli import options
 from fleetctl.cli.inventory import load_fleet
+from fleetctl.cli.options import Changing, Flags
 from fleetctl.errors import Exit
 from fleetctl.ui import console
 
@@ -23,109 +20,9 @@ if TYPE_CHECKING:
     from fleetctl.run import Request, Rollout, Task
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """What all commands that look at nodes can be told."""
-
-    file: Path | None
-    timeout: float
-    ask_sudo_password: bool
-    sudo_password_file: Path | None
-    as_json: bool
-    only: tuple[str, ...] = ()
-    diff: bool = True
-    forks: int = 32
-    json_events: bool = False
-    limit: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Changing:
-    """What all commands that change nodes can be told."""
-
-    yes: bool
-    serial: tuple[int, bool] | None
-    max_fail: tuple[int, bool] | None
-    health_timeout: float
-    settle: float
-    wait_idle: bool
-
-
-_REACHING: list[Callable[[Any], Any]] = [
-    options.inventory_file,
-    click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for a node."),
-    options.sudo_password,
-    options.output,
-]
-_SHOWING: list[Callable[[Any], Any]] = [
-    *_REACHING,
-    click.option("--diff/--no-diff", default=True, help="Show what files would change to."),
-    click.option("--json-events", is_flag=True, help="Print events, a JSON object a line."),
-]
-_LOOKING: list[Callable[[Any], Any]] = [
-    click.option("--only", multiple=True, metavar="KIND", help="Only steps of this kind."),
-    click.option("--forks", default=32, show_default=True, help="Nodes to see to in parallel."),
-    *_SHOWING,
-]
-_CHANGING: list[Callable[[Any], Any]] = [
-    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
-    click.option(
-        "--serial",
-        type=options.share,
-        metavar="N|N%",
-        help="Nodes that may be down at once.  [default: 10%]",
-    ),
-    click.option(
-        "--max-fail",
-        type=options.share,
-        metavar="N|N%",
-        help="Leave the rest alone when more nodes have failed.",
-    ),
-    click.option(
-        "--health-timeout",
-        default=60.0,
-        show_default=True,
-        help="Seconds for a restarted Ollama to be well.",
-    ),
-    click.option(
-        "--settle",
-        default=3.0,
-        show_default=True,
-        help="Seconds for which it must then stay up.",
-    ),
-    click.option("--wait-idle", is_flag=True, help="Restart only when no client is connected."),
-]
-
-
-Command = Callable[..., Any]
-
-
-def _gathered(
-    kind: type[Flags | Changing], decorators: list[Callable[[Any], Any]], name: str
-) -> Callable[[Command], Command]:
-    """Options that reach the command as one value."""
-
-    def decorate(command: Command) -> Command:
-        @functools.wraps(command)
-        def gathering(**values: Any) -> Any:
-            names = [field.name for field in fields(kind) if field.name in values]
-            return command(**{name: kind(**{each: values.pop(each) for each in names})}, **values)
-
-        return functools.reduce(lambda made, add: add(made), reversed(decorators), gathering)
-
-    return decorate
-
-
-reaching = _gathered(Flags, _REACHING, "flags")
-showing = _gathered(Flags, _SHOWING, "flags")
-looking = _gathered(Flags, _LOOKING, "flags")
-looking_at_some = _gathered(Flags, [options.limit, *_LOOKING], "flags")
-changing = _gathered(Changing, _CHANGING, "how")
-
-
 @click.command()
 @click.option("--print-script", is_flag=True, help="Print what would be sent to a node, and stop.")
-@looking_at_some
+@options.looking_at_some
 def check(flags: Flags, print_script: bool) -> Exit:
     """Say how the nodes differ from the inventory; change nothing."""
     from fleetctl.run import question_script
@@ -138,7 +35,7 @@ def check(flags: Flags, print_script: bool) -> Exit:
 
 @click.command()
 @click.argument("nodes", nargs=-1, metavar="[NODE]...")
-@looking
+@options.looking
 def plan(flags: Flags, nodes: tuple[str, ...]) -> Exit:
     """Show what `apply` would do, on these nodes or on all."""
     return follow("plan", flags, nodes)
@@ -146,16 +43,22 @@ def plan(flags: Flags, nodes: tuple[str, ...]) -> Exit:
 
 @click.command()
 @click.option("--dry-run", is_flag=True, help="Stop after the plan.")
-@changing
-@looking_at_some
+@options.changing
+@options.looking_at_some
 def apply(flags: Flags, how: Changing, dry_run: bool) -> Exit:
     """Bring the nodes to what the inventory says: plan, ask, change, verify."""
     return follow("apply", flags, how=None if dry_run else how)
 
 
 def request_for(
-    fleet: Fleet, flags: Flags, nodes: tuple[str, ...] = (), playbook: str = "apply"
+    fleet: Fleet,
+    flags: Flags,
+    nodes: tuple[str, ...] = (),
+    playbook: str = "apply",
+    *,
+    yes: bool = False,
 ) -> Request:
+    """Whoever says --yes is asked nothing, and so accepts no host key either."""
     from fleetctl.inventory.select import select
     from fleetctl.run import Request
 
@@ -166,14 +69,9 @@ def request_for(
         only=frozenset(flags.only),
         forks=flags.forks,
         timeout=flags.timeout,
-        ask=options.ask_about_host_key if is_answered(flags) else None,
+        ask=options.ask_about_host_key if flags.attended and not yes else None,
         password=options.password_source(flags.ask_sudo_password, flags.sudo_password_file),
     )
-
-
-def is_answered(flags: Flags) -> bool:
-    """Whether somebody sits at the terminal."""
-    return sys.stdin.isatty() and not flags.as_json and not flags.json_events
 
 
 def follow(
@@ -181,21 +79,24 @@ def follow(
     flags: Flags,
     nodes: tuple[str, ...] = (),
     how: Changing | None = None,
-    playbook: str = "apply",
     task: Task | None = None,
     fleet: Fleet | None = None,
-    all_or_nothing: bool = False,
 ) -> Exit:
-    """Looks, shows the plan and, where `how` is given, asks and carries it out."""
+    """Looks, shows the plan and, where `how` is given, asks and carries it out.
+
+    `provision` has a playbook of its own, and begins nothing before all nodes are ready.
+    """
     from fleetctl.run import run
     from fleetctl.ui import fleet as fleet_text
     from fleetctl.ui import plan as shown
     from fleetctl.ui.log import open_log
 
     fleet = fleet or load_fleet(flags.file)[0]
-    request = request_for(fleet, flags, nodes, playbook)
+    first_time = command == "provision"
+    playbook = "provision" if first_time else "apply"
+    request = request_for(fleet, flags, nodes, playbook, yes=how is not None and how.yes)
     log = open_log(fleet.state, command)
-    rollout = _rollout(flags, how, all_or_nothing) if how else None
+    rollout = _rollout(flags, how, all_or_nothing=first_time) if how else None
     report = run(request, _listener(request, flags), rollout, task)
     if flags.as_json:
         console.document({**shown.document(report), "log": str(log)})
@@ -244,22 +145,18 @@ def _listener(request: Request, flags: Flags) -> Listener:
     return tell
 
 
-def _rollout(flags: Flags, how: Changing, all_or_nothing: bool) -> Rollout:
-    from fleetctl.execute.rollout import Share
+def _rollout(flags: Flags, how: Changing, *, all_or_nothing: bool) -> Rollout:
     from fleetctl.run import Rollout
     from fleetctl.shell.transaction import Patience
 
-    def confirm(report: Report) -> bool:
-        if how.yes:
-            return True
-        count = len(report.pending)
+    def confirm(count: int) -> bool:
         question = f"Make these changes on {count} node{'s' if count != 1 else ''}?"
-        return options.confirmed(question, somebody=is_answered(flags))
+        return how.yes or options.confirmed(question, somebody=flags.attended)
 
     return Rollout(
         confirm,
-        serial=Share(*how.serial) if how.serial else None,
-        max_fail=Share(*how.max_fail) if how.max_fail else None,
+        serial=how.serial,
+        max_fail=how.max_fail,
         patience=Patience(healthy=how.health_timeout, stable=how.settle),
         wait_idle=how.wait_idle,
         all_or_nothing=all_or_nothing,

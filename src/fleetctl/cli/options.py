@@ -1,69 +1,44 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the questions that go with them."""
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.ui import console
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Decorator = Callable[[Any], Any]
 
 
-def output(command: Command) -> Command:
-    """`--json` and `--debug`; the guard looks for --debug by itself."""
-    command = click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks.")(
-        command
-    )
-    return click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")(command)
+def _together(*decorators: Decorator) -> Decorator:
+    """Several options as one; help lists them in this order."""
+    return lambda command: functools.reduce(lambda made, add: add(made), decorators[::-1], command)
 
 
-def sudo_password(command: Command) -> Command:
-    """Where the password of sudo comes from; there is no option that holds it."""
-    command = click.option(
-        "--sudo-password-file",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="File with the password of sudo, for batch use.",
-    )(command)
-    return click.option(
-        "-K", "--ask-sudo-password", is_flag=True, help="Ask once for the password of sudo."
-    )(command)
+_READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
+output = _together(
+    click.option("--json", "as_json", is_flag=True, help="Print a JSON document."),
+    # the guard looks for it by itself
+    click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks."),
+)
 
-def login_password(command: Command) -> Command:
-    """Where the password for one login comes from; there is no option that holds it."""
-    command = click.option(
-        "--password-file",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="File with that password, for batch use.",
-    )(command)
-    return click.option(
+# No option holds a password: the command lines of all processes can be read by everybody.
+login_password = _together(
+    click.option(
         "--ask-password",
         is_flag=True,
         help="Log in with a password once, and let your key in, as ssh-copy-id does.",
-    )(command)
-
-
-def password_source(
-    ask: bool, file: Path | None, prompt: str = "Password of sudo"
-) -> Callable[[], str] | None:
-    if file is not None:
-        return lambda: file.read_text().split("\n")[0]
-    return partial(_asked_password, prompt) if ask else None
-
-
-def _asked_password(prompt: str) -> str:
-    if not sys.stdin.isatty():
-        what = "there is no terminal on which a password could be asked for"
-        raise FleetError(what, hint="name a file that holds it, see --help", exit_code=Exit.USAGE)
-    return str(click.prompt(prompt, hide_input=True, err=True))
-
+    ),
+    click.option("--password-file", type=_READABLE, help="File with that password, for batch use."),
+)
 
 inventory_file = click.option(
     "-i",
@@ -74,6 +49,143 @@ inventory_file = click.option(
     envvar="FLEETCTL_INVENTORY",
     help="Inventory  [default: inventory/fleet.yaml, fleet.yaml]",
 )
+
+limit = click.option(
+    "-l", "--limit", metavar="PATTERNS", help="Only these nodes: 'mac*,!mini,@group,tag:heavy'."
+)
+
+
+def _share(text: str) -> Callable[[int], int]:
+    """A number of nodes, or a percentage of them: how many that is of so many."""
+    number = text.removesuffix("%")
+    percent = number != text
+    if not number.isdecimal() or (percent and int(number) > 100):
+        raise click.BadParameter(f"{text!r} is neither a number nor a percentage.")
+    return lambda count: count * int(number) // 100 if percent else int(number)
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What all commands that look at nodes can be told."""
+
+    file: Path | None
+    timeout: float
+    ask_sudo_password: bool
+    sudo_password_file: Path | None
+    as_json: bool
+    only: tuple[str, ...] = ()
+    diff: bool = True
+    forks: int = 32
+    json_events: bool = False
+    limit: str | None = None
+
+    @property
+    def attended(self) -> bool:
+        """Whether somebody sits at the terminal."""
+        return sys.stdin.isatty() and not self.as_json and not self.json_events
+
+
+@dataclass(frozen=True, slots=True)
+class Changing:
+    """What all commands that change nodes can be told."""
+
+    yes: bool
+    serial: Callable[[int], int]
+    max_fail: Callable[[int], int] | None
+    health_timeout: float
+    settle: float
+    wait_idle: bool
+
+
+_REACHING: list[Decorator] = [
+    inventory_file,
+    click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for a node."),
+    click.option(
+        "-K", "--ask-sudo-password", is_flag=True, help="Ask once for the password of sudo."
+    ),
+    click.option(
+        "--sudo-password-file",
+        type=_READABLE,
+        help="File with the password of sudo, for batch use.",
+    ),
+    output,
+]
+_SHOWING: list[Decorator] = [
+    *_REACHING,
+    click.option("--diff/--no-diff", default=True, help="Show what files would change to."),
+    click.option("--json-events", is_flag=True, help="Print events, a JSON object a line."),
+]
+_LOOKING: list[Decorator] = [
+    click.option("--only", multiple=True, metavar="KIND", help="Only steps of this kind."),
+    click.option("--forks", default=32, show_default=True, help="Nodes to see to in parallel."),
+    *_SHOWING,
+]
+_CHANGING: list[Decorator] = [
+    click.option("-y", "--yes", is_flag=True, help="Do not ask."),
+    click.option(
+        "--serial",
+        type=_share,
+        metavar="N|N%",
+        default="10%",
+        show_default=True,
+        help="Nodes that may be down at once.",
+    ),
+    click.option(
+        "--max-fail",
+        type=_share,
+        metavar="N|N%",
+        help="Leave the rest alone when more nodes have failed.",
+    ),
+    click.option(
+        "--health-timeout",
+        default=60.0,
+        show_default=True,
+        help="Seconds for a restarted Ollama to be well.",
+    ),
+    click.option(
+        "--settle",
+        default=3.0,
+        show_default=True,
+        help="Seconds for which it must then stay up.",
+    ),
+    click.option("--wait-idle", is_flag=True, help="Restart only when no client is connected."),
+]
+
+
+def _gathered(kind: type[Flags | Changing], decorators: list[Decorator], name: str) -> Decorator:
+    """Options that reach the command as one value."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def gathering(**values: Any) -> Any:
+            names = [field.name for field in fields(kind) if field.name in values]
+            return command(**{name: kind(**{each: values.pop(each) for each in names})}, **values)
+
+        return gathering
+
+    return _together(*decorators, decorate)
+
+
+reaching = _gathered(Flags, _REACHING, "flags")
+showing = _gathered(Flags, _SHOWING, "flags")
+looking = _gathered(Flags, _LOOKING, "flags")
+looking_at_some = _gathered(Flags, [limit, *_LOOKING], "flags")
+changing = _gathered(Changing, _CHANGING, "how")
+
+
+def password_source(
+    ask: bool, file: Path | None, prompt: str = "Password of sudo"
+) -> Callable[[], str] | None:
+    if file is not None:
+        return lambda: file.read_text().split("\n")[0]
+    return functools.partial(_asked_password, prompt) if ask else None
+
+
+def _asked_password(prompt: str) -> str:
+    if not sys.stdin.isatty():
+        what = "there is no terminal on which a password could be asked for"
+        raise FleetError(what, hint="name a file that holds it, see --help", exit_code=Exit.USAGE)
+    return str(click.prompt(prompt, hide_input=True, err=True))
 
 
 def confirmed(question: str, *, somebody: bool) -> bool:
@@ -88,17 +200,3 @@ def ask_about_host_key(name: str, fingerprint: str) -> bool:
     """As ssh asks; only a whole word is an answer."""
     text = f"The host key of {name} is not known: {fingerprint}. Is it right?"
     return click.prompt(text, type=click.Choice(["yes", "no"]), err=True) == "yes"
-
-
-def share(text: str) -> tuple[int, bool]:
-    """A number of nodes, or a percentage of them."""
-    number = text.removesuffix("%")
-    percent = number != text
-    if not number.isdecimal() or (percent and int(number) > 100):
-        raise click.BadParameter(f"{text!r} is neither a number nor a percentage.")
-    return int(number), percent
-
-
-limit = click.option(
-    "-l", "--limit", metavar="PATTERNS", help="Only these nodes: 'mac*,!mini,@group,tag:heavy'."
-)

@@ -9,18 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetctl.cli import options
-from fleetctl.cli.check import (
-    Changing,
-    Flags,
-    changing,
-    follow,
-    is_answered,
-    looking,
-    reaching,
-    request_for,
-    showing,
-)
+from fleetctl.cli.check import follow, request_for
 from fleetctl.cli.inventory import load_fleet, one_node
+from fleetctl.cli.options import Changing, Flags
 from fleetctl.errors import Exit, FleetError
 from fleetctl.ui import console
 
@@ -36,8 +27,8 @@ if TYPE_CHECKING:
 @click.option("--group", help="Its group there.")
 @click.option("--fingerprint", metavar="SHA256:…", help="That its host key must have.")
 @options.login_password
-@changing
-@looking
+@options.changing
+@options.looking
 def provision(
     flags: Flags,
     how: Changing,
@@ -61,27 +52,18 @@ def provision(
     elif ask_password or password_file or any(new.values()):
         raise click.UsageError("--as, --group, --fingerprint and --ask-password go with --add.")
     fleet, _ = load_fleet(flags.file)
-    _are_listed(fleet, nodes)
-    return follow(
-        "provision", flags, nodes, how, playbook="provision", all_or_nothing=True, fleet=fleet
-    )
-
-
-def _are_listed(fleet: Fleet, nodes: tuple[str, ...]) -> None:
-    for name in nodes:
-        if name not in fleet.nodes:
-            raise FleetError(
-                f"{name} is not in {fleet.file}",
-                hint=f"fleetctl provision --add {name}",
-                exit_code=Exit.USAGE,
-            )
+    for each in nodes:
+        if each not in fleet.nodes:
+            hint = f"fleetctl provision --add {each}"
+            raise FleetError(f"{each} is not in {fleet.file}", hint=hint, exit_code=Exit.USAGE)
+    return follow("provision", flags, nodes, how, fleet=fleet)
 
 
 @click.command()
 @click.argument("node")
 @click.option("--models", is_flag=True, help="Also delete the models that are mapped to it.")
-@changing
-@showing
+@options.changing
+@options.showing
 def remove(flags: Flags, how: Changing, node: str, models: bool) -> Exit:
     """Undo provision: the node as it was before fleetctl came."""
     from functools import partial
@@ -100,8 +82,8 @@ def remove(flags: Flags, how: Changing, node: str, models: bool) -> Exit:
 @click.command()
 @click.argument("node")
 @click.option("--to", "number", type=int, help="Before this change of its history.")
-@changing
-@showing
+@options.changing
+@options.showing
 def restore(flags: Flags, how: Changing, node: str, number: int | None) -> Exit:
     """Put a node's files back to what they were before its last change, or an earlier one."""
     from fleetctl import way_back
@@ -118,7 +100,7 @@ def restore(flags: Flags, how: Changing, node: str, number: int | None) -> Exit:
 
 @click.command()
 @click.argument("node")
-@reaching
+@options.reaching
 def history(flags: Flags, node: str) -> None:
     """Show what fleetctl has done on a node, by its own log there."""
     entries = [asdict(entry) for entry in _history(load_fleet(flags.file)[0], flags, node)]
@@ -137,18 +119,19 @@ def history(flags: Flags, node: str) -> None:
 @click.command()
 @click.argument("node")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@reaching
+@options.reaching
 def unlock(flags: Flags, node: str, yes: bool) -> Exit:
     """Take away the lock of a run that is dead; one that is alive loses it, and stops."""
     from fleetctl.execute import keeping
     from fleetctl.run import connected
 
     fleet, _ = load_fleet(flags.file)
-    with connected(request_for(fleet, flags, (one_node(fleet, node).name,))) as (link, observer):
+    request = request_for(fleet, flags, (one_node(fleet, node).name,), yes=yes)
+    with connected(request) as (link, observer):
         locks = keeping.locks(link, observer)
         owners = ", ".join(lock.owner for lock in locks)
         question = f"{node} is locked by {owners}. Take the lock away?"
-        if locks and not (yes or options.confirmed(question, somebody=is_answered(flags))):
+        if locks and not (yes or options.confirmed(question, somebody=flags.attended)):
             return Exit.DIFFERS
         for lock in locks:
             keeping.unlock(link, observer, lock)

@@ -44,19 +44,18 @@ def trust(
     keys = host_keys_of(fleet)
     name, key = Dialler(keys, timeout).host_key(chosen.name, chosen.ssh)
     shown = host_keys.fingerprint(key.asbytes())
-    if keys.knows(name, key):
-        said = "known"
-    else:
-        if keys.known(name) and not replace:
-            keys.check(chosen.name, name, key)
-        if fingerprint is None and not _asked(name, shown):
-            hint = f"fleetctl trust {chosen.name} --fingerprint {shown}"
-            raise FleetError(f"{name} shows {shown}", hint=hint, exit_code=Exit.REFUSED)
-        said = "trusted"
+    known = keys.knows(name, key)
+    if not known and keys.known(name) and not replace:
+        keys.check(chosen.name, name, key)
     if fingerprint is not None and fingerprint != shown:
         raise another_key(name, shown, fingerprint)
-    if said == "trusted":
+    if not known:
+        asks = fingerprint is None
+        if asks and not (sys.stdin.isatty() and options.ask_about_host_key(name, shown)):
+            hint = f"fleetctl trust {chosen.name} --fingerprint {shown}"
+            raise FleetError(f"{name} shows {shown}", hint=hint, exit_code=Exit.REFUSED)
         keys.trust(name, key)
+    said = "known" if known else "trusted"
     if as_json:
         console.document({"node": chosen.name, "name": name, "fingerprint": shown, "state": said})
     else:
@@ -69,7 +68,3 @@ def another_key(name: str, shown: str, expected: str) -> FleetError:
         hint="somebody may stand between you and it: look at the machine's own fingerprint",
         exit_code=Exit.REFUSED,
     )
-
-
-def _asked(name: str, fingerprint: str) -> bool:
-    return sys.stdin.isatty() and options.ask_about_host_key(name, fingerprint)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fleetctl import backends
 from fleetctl.gather import listens, place_of
 from fleetctl.model.facts import Host, Service
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import (
-    Finding,
     Forget,
     NodePlan,
     Recover,
@@ -35,46 +34,43 @@ class Batch:
     def restarts(self) -> bool:
         return any(isinstance(change, Restart) for change in self.changes)
 
+    @property
+    def bare(self) -> Batch:
+        """The same without a change: it only holds the lock."""
+        nothing = replace(self.transaction, files=(), commands=(), operations=())
+        return replace(self, changes=(), transaction=nothing)
+
 
 def batches(node: Node, plan: NodePlan, owner: str) -> Iterator[Batch]:
     """The level of the service comes last, and always: its lock is held until the node is done.
 
     Where a run was cut off, that is undone first and alone, as the plan was made before.
     """
-    service = backends.service_of(node, plan.facts)
+    found = backends.service_of(node, plan.facts)
+    service = found if isinstance(found, Service) else None
+    host = plan.facts.host
     changes = tuple(change for _, change in plan.changes if isinstance(change, Scripted))
     undone = tuple(change for change in changes if isinstance(change, Recover))
-    as_root = isinstance(service, Service) and service.scope == "system"
+    as_root = service is not None and service.scope == "system"
     for level in (not as_root, as_root):
         chosen = tuple(change for change in undone or changes if change.as_root == level)
-        if chosen or level == as_root:
-            about = "; ".join(change.title for change in chosen)
-            yield Batch(
-                level,
-                chosen,
-                Transaction(
-                    state=state_folder(plan.facts.host, level),
-                    owner=owner,
-                    about=about,
-                    home=plan.facts.host.home,
-                    user=plan.facts.host.user,
-                    port=place_of(listens(node))[1],
-                    active=isinstance(service, Service) and service.active,
-                    files=tuple(_files(chosen, plan.facts.host)),
-                    commands=tuple(_commands(chosen)),
-                    operations=tuple(_operations(chosen)),
-                    supervisor=(
-                        Supervisor()
-                        if isinstance(service, Finding)
-                        else backends.supervisor(service, backends.rival(service, plan.facts))
-                    ),
-                ),
-            )
-
-
-def state_folder(host: Host, as_root: bool) -> str:
-    own = survey.USER_STATE.replace("~", host.home, 1)
-    return survey.STATE[host.system] if as_root else own
+        if not chosen and level != as_root:
+            continue
+        own_state = survey.USER_STATE.replace("~", host.home, 1)
+        transaction = Transaction(
+            state=survey.STATE[host.system] if level else own_state,
+            owner=owner,
+            about="; ".join(change.title for change in chosen),
+            home=host.home,
+            user=host.user,
+            port=place_of(listens(node))[1],
+            active=service is not None and service.active,
+            files=tuple(_files(chosen, host)),
+            commands=tuple(each.commands for each in chosen if isinstance(each, RunCommand)),
+            operations=tuple(_operations(chosen)),
+            supervisor=backends.supervisor(service, plan.facts) if service else Supervisor(),
+        )
+        yield Batch(level, chosen, transaction)
 
 
 def _files(changes: tuple[Scripted, ...], host: Host) -> Iterator[FileChange]:
@@ -82,10 +78,6 @@ def _files(changes: tuple[Scripted, ...], host: Host) -> Iterator[FileChange]:
         if isinstance(change, WriteFile):
             path = change.path.replace("~", host.home, 1)
             yield FileChange(path, change.before, change.after, change.mode)
-
-
-def _commands(changes: tuple[Scripted, ...]) -> Iterator[str]:
-    return (change.commands for change in changes if isinstance(change, RunCommand))
 
 
 def _operations(changes: tuple[Scripted, ...]) -> Iterator[Operation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleetctl.gather import answer, client, listens
+from fleetctl.gather import answers, client, listens
 from fleetctl.links import Limits, Link
 from fleetctl.model.fleet import Node
 from fleetctl.ollama.api import NoAnswer
@@ -11,8 +11,9 @@ from fleetctl.shell import Part, ports
 
 def clients(link: Link, port: int, limits: Limits) -> int:
     """How many connections to that port are open, whoever's they are."""
-    record = answer(link.shell(), Part("connections", ports.ask("ESTABLISHED")), limits)
-    return ports.read(record.text).count(port)
+    question = Part("connections", ports.ask("ESTABLISHED"))
+    said = answers(link.shell(), [question], limits)[question.key]
+    return ports.read(said.text).count(port)
 
 
 def loaded(link: Link, node: Node, limits: Limits) -> list[str]:

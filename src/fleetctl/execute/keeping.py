@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-from fleetctl.gather import Observer, answer
+from fleetctl.gather import Observer, answers
 from fleetctl.links import Link
 from fleetctl.links.elevate import root_shell
 from fleetctl.model.facts import Scope
 from fleetctl.shell import Part
 from fleetctl.shell.survey import find_state
 
+_SCOPES: tuple[Scope, ...] = get_args(Scope)
 _LOG = '{find_state}; [ ! -r "$state/log" ] || tail -n 200 "$state/log"'
 _HOLDER = '{find_state}; readlink "$state/lock" || true'
 _UNLOCK = '{find_state}; rm -f "$state/lock"'
@@ -35,17 +36,15 @@ class Lock:
 
 
 def history(link: Link, observer: Observer) -> list[Entry]:
-    texts = (answer(link.shell(), _part(_LOG, scope), observer.limits).text for scope in _SCOPES)
-    rows = (line.split("\t") for text in texts for line in text.splitlines())
+    said = answers(link.shell(), _parts(_LOG, *_SCOPES), observer.limits).values()
+    rows = (line.split("\t") for record in said for line in record.text.splitlines())
     return sorted((Entry(*row) for row in rows if len(row) == 5), key=lambda entry: entry.time)
 
 
 def locks(link: Link, observer: Observer) -> list[Lock]:
-    found = {
-        scope: answer(link.shell(), _part(_HOLDER, scope), observer.limits).text.strip()
-        for scope in _SCOPES
-    }
-    return [Lock(scope, text.rpartition(":")[2]) for scope, text in found.items() if text]
+    said = answers(link.shell(), _parts(_HOLDER, *_SCOPES), observer.limits)
+    holders = ((scope, said[scope].text.strip()) for scope in _SCOPES)
+    return [Lock(scope, text.rpartition(":")[2]) for scope, text in holders if text]
 
 
 def unlock(link: Link, observer: Observer, lock: Lock) -> None:
@@ -53,11 +52,8 @@ def unlock(link: Link, observer: Observer, lock: Lock) -> None:
     shell = (
         root_shell(link, observer.password, observer.limits.seconds) if elevated else link.shell()
     )
-    answer(shell, _part(_UNLOCK, lock.scope), observer.limits)
+    answers(shell, _parts(_UNLOCK, lock.scope), observer.limits)
 
 
-_SCOPES: tuple[Scope, ...] = get_args(Scope)
-
-
-def _part(commands: str, scope: Scope) -> Part:
-    return Part("kept", commands.format(find_state=find_state(scope)))
+def _parts(commands: str, *scopes: Scope) -> list[Part]:
+    return [Part(each, commands.format(find_state=find_state(each))) for each in scopes]

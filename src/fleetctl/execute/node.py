@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.execute import idle, models
 from fleetctl.execute.batches import Batch, batches
+from fleetctl.execute.budget import Budget
 from fleetctl.execute.health import answering, illness
+from fleetctl.execute.parallel import failure
 from fleetctl.execute.session import Course, Session
 from fleetctl.gather import Observer
 from fleetctl.links import Link, Process
@@ -26,7 +26,6 @@ from fleetctl.ollama.api import NoAnswer
 from fleetctl.shell.transaction import Patience
 from fleetctl.steps.preflight import SUDO_RULE
 
-_LOG = logging.getLogger(__name__)
 _PASSES = 2
 """A guard of the user's may depend on an earlier step; nothing else needs a second pass."""
 _IDLE_SECONDS = 3600
@@ -42,20 +41,15 @@ class Means:
     patience: Patience
     gate: AbstractContextManager[object]
     """Held from the restart of a node that serves until it is well."""
-    stop: threading.Event
-    halted: Callable[[], str | None]
-    """Why no other node shall be begun."""
-    failing: Callable[[str], None]
+    budget: Budget
     """Hears that a node has failed before the gate opens for the next."""
-    wait_idle: bool = False
+    wait_idle: bool
 
 
 @dataclass(slots=True)
 class Work:
     node: Node
     means: Means
-    links: ExitStack
-    """Those that were opened, the one in use last."""
     link: Link
     done: list[str] = field(default_factory=list)
 
@@ -63,13 +57,16 @@ class Work:
         passes = _PASSES
         while passes:
             passes -= not any(isinstance(change, Recover) for _, change in plan.changes)
+            todo = list(batches(self.node, plan, self.means.owner))
+            if ended := self._delete_models(plan, todo[-1]):
+                return ended
             with ExitStack() as held:
-                for batch in batches(self.node, plan, self.means.owner):
+                for batch in todo:
                     if ended := self._run(batch, plan, held):
                         return ended
-                if ended := self._models(plan):
+                if ended := self._models(plan, PullModel):
                     return ended
-                plan = self._plan_again(batch, held)
+                plan = self._plan_again(todo[-1], held)
             if not plan.changes and not plan.worst(Level.FAULT):
                 return self._outcome("changed")
         left = [change.title for _, change in plan.changes]
@@ -91,13 +88,13 @@ class Work:
         """A session that only holds the lock, once the one that was lost has let go of it."""
         self.means.tell(Noted(self.node.name, "the connection was lost; looking again"))
         self.link.close()
-        self.link = self.links.enter_context(self.means.observer.link(self.node))
+        self.link = self.means.observer.connect(self.node)
         plan = self.means.observer.plan(self.link, self.node)
-        bare = replace(batch.transaction, files=(), commands=(), operations=())
         patience = self.means.patience
         deadline = time.monotonic() + patience.silent + patience.restart
         while True:
-            session = Session(self._shell(batch.as_root, plan), bare, patience)
+            shell = self._shell(batch.as_root, plan)
+            session = Session(shell, batch.bare.transaction, patience)
             course = session.run(lambda _: None, lambda: None)
             if course.word != "locked" or time.monotonic() > deadline:
                 return session
@@ -107,25 +104,24 @@ class Work:
 
     def _run(self, batch: Batch, plan: NodePlan, held: ExitStack) -> Outcome | None:
         serving = isinstance(plan.facts.api, Api)
-        with self.means.gate if batch.restarts and serving else ExitStack():
-            if reason := self.means.halted():
+        with self.means.gate if batch.restarts and serving else nullcontext():
+            if reason := self.means.budget.halted():
                 return self._outcome("skipped", reason)
             try:
-                ended = self._transact(batch, plan, held, serving)
+                ended = self._transact(batch, plan, held)
             except FleetError:
-                self.means.failing(self.node.name)
+                self.means.budget.failed.add(self.node.name)
                 raise
-            if ended and ended.exit_code != Exit.OK:
-                self.means.failing(self.node.name)
+            if ended:
+                self.means.budget.count(ended)
             return ended
 
-    def _transact(
-        self, batch: Batch, plan: NodePlan, held: ExitStack, serving: bool
-    ) -> Outcome | None:
-        if batch.restarts and isinstance(plan.facts.api, Api):
-            self._say_who_is_disturbed(plan.facts.api.port)
-        process = self._shell(batch.as_root, plan)
-        session = Session(process, batch.transaction, self.means.patience)
+    def _transact(self, batch: Batch, plan: NodePlan, held: ExitStack) -> Outcome | None:
+        api = plan.facts.api
+        if batch.restarts and isinstance(api, Api):
+            self._say_who_is_disturbed(api.port)
+        shell = self._shell(batch.as_root, plan)
+        session = Session(shell, batch.transaction, self.means.patience)
         made: list[str] = []
 
         def tell(number: int) -> None:
@@ -143,7 +139,7 @@ class Work:
         if course.word in ("committed", "held", "recovered"):
             self.done += made
             return None
-        return self._failed(batch, course, serving)
+        return self._failed(batch, course, served=isinstance(api, Api))
 
     def _shell(self, as_root: bool, plan: NodePlan) -> Process:
         if not as_root:
@@ -156,7 +152,7 @@ class Work:
             hint = f"use -K, or put this into /etc/sudoers.d/fleetctl there: {rule}"
             raise FleetError(error.message, hint=hint) from error
 
-    def _failed(self, batch: Batch, course: Course, served: bool) -> Outcome:
+    def _failed(self, batch: Batch, course: Course, *, served: bool) -> Outcome:
         name = self.node.name
         if course.word == "locked":
             owner = course.text.rpartition(":")[2]
@@ -174,12 +170,12 @@ class Work:
         if course.word == "dirty":
             hint = "the lines above say what is left to do by hand"
             return self._outcome("dirty", f"{what}; the way back failed too", hint, said)
-        seconds = self.means.patience.healthy
-        if served and isinstance(
-            why := answering(self.means.observer, self.link, self.node, seconds, whoever=True), str
-        ):
-            what = f"{what}; everything is as before, but {why}"
-            return self._outcome("dirty", what, "look at its log", said)
+        if served:
+            seconds = self.means.patience.healthy
+            now = answering(self.means.observer, self.link, self.node, seconds, whoever=True)
+            if isinstance(now, str):
+                what = f"{what}; everything is as before, but {now}"
+                return self._outcome("dirty", what, "look at its log", said)
         return self._outcome("rolled back", what, f"fleetctl check --limit {name}", said)
 
     def _look_again(self, batch: Batch, made: list[str]) -> Outcome:
@@ -207,7 +203,7 @@ class Work:
         count = idle.clients(self.link, port, limits)
         while self.means.wait_idle and count and time.monotonic() < deadline:
             self.means.tell(Doing(self.node.name, f"waiting for {count} clients of Ollama"))
-            if self.means.stop.wait(1):
+            if self.means.budget.stop.wait(1):
                 return
             count = idle.clients(self.link, port, limits)
         if loaded := idle.loaded(self.link, self.node, limits):
@@ -219,21 +215,29 @@ class Work:
 
     # --- models ---
 
-    def _models(self, plan: NodePlan) -> Outcome | None:
+    def _delete_models(self, plan: NodePlan, batch: Batch) -> Outcome | None:
+        """Before the node goes back to what it was: Ollama may then be elsewhere, or gone."""
+        if not any(isinstance(change, DeleteModel) for _, change in plan.changes):
+            return None
+        with ExitStack() as held:
+            return self._run(batch.bare, plan, held) or self._models(plan, DeleteModel)
+
+    def _models(self, plan: NodePlan, kind: type[PullModel | DeleteModel]) -> Outcome | None:
         """Each by itself: that one cannot be had is no reason to do without the others."""
-        problems = list(self._model_problems(plan))
+        changes = [change for _, change in plan.changes if isinstance(change, kind)]
+        problems = list(self._model_problems(changes))
         if not problems:
             return None
-        return self._outcome("failed", "; ".join(problems), f"ollama pull on {self.node.name}")
+        verb = "pull" if kind is PullModel else "rm"
+        return self._outcome("failed", "; ".join(problems), f"ollama {verb} on {self.node.name}")
 
-    def _model_problems(self, plan: NodePlan) -> Iterator[str]:
-        for _, change in plan.changes:
-            if not isinstance(change, PullModel | DeleteModel):
-                continue
+    def _model_problems(self, changes: Iterable[PullModel | DeleteModel]) -> Iterator[str]:
+        for change in changes:
             name, model = self.node.name, change.model
             try:
                 if isinstance(change, PullModel):
-                    models.pull(self.link, self.node, model, self._pulling(model), self.means.stop)
+                    stop = self.means.budget.stop
+                    models.pull(self.link, self.node, model, self._pulling(model), stop)
                 else:
                     models.delete(self.link, self.node, model)
             except NoAnswer as error:
@@ -262,16 +266,17 @@ _STATES: dict[Exit, State] = {Exit.UNREACHABLE: "unreachable", Exit.REFUSED: "re
 
 
 def carry_out(node: Node, plan: NodePlan, means: Means) -> Outcome:
-    """A failure is a result, never a crash."""
+    if reason := means.budget.halted():
+        return Outcome(node.name, "skipped", message=reason)
     try:
-        with ExitStack() as links:
-            link = links.enter_context(means.observer.link(node))
-            return Work(node, means, links, link).until_nothing_differs(plan)
-    except FleetError as error:
-        _LOG.debug("%s failed", node.name, exc_info=True)
-        state = _STATES.get(error.exit_code, "failed")
-        return Outcome(node.name, state, (), error.message, error.hint)
+        work = Work(node, means, means.observer.connect(node))
+        try:
+            outcome = work.until_nothing_differs(plan)
+        finally:
+            work.link.close()
     except Exception as error:
-        _LOG.exception("a bug, seen on %s", node.name)
-        what = f"this is a bug in fleetctl: {type(error).__name__}: {error}"
-        return Outcome(node.name, "failed", (), what, "report it, with the log of this run")
+        why = failure(node.name, error)
+        state = _STATES.get(why.exit_code, "failed")
+        outcome = Outcome(node.name, state, (), why.message, why.hint)
+    means.budget.count(outcome)
+    return outcome

@@ -1,11 +1,16 @@
-"""The same work for many nodes at a time."""
+"""The same work for many nodes at a time, of which some will fail."""
 
 from __future__ import annotations
 
+import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
+
+from fleetctl.errors import Exit, FleetError
+
+_LOG = logging.getLogger(__name__)
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -39,3 +44,13 @@ def in_parallel(
         if isinstance(made, BaseException):
             raise made
         yield item, made
+
+
+def failure(node: str, error: Exception) -> FleetError:
+    """Why the work for a node has failed: a result, never a crash."""
+    if isinstance(error, FleetError):
+        _LOG.debug("%s failed", node, exc_info=error)
+        return error
+    _LOG.error("a bug, seen on %s", node, exc_info=error)
+    what = f"this is a bug in fleetctl: {type(error).__name__}: {error}"
+    return FleetError(what, hint="report it, with the log of this run", exit_code=Exit.BUG)

@@ -24,7 +24,6 @@ class Course:
     word: str = "lost"
     """The last word that decides; `lost` until there is one."""
     text: str = ""
-    did: list[int] = field(default_factory=list)
     failed: int | None = None
     why: str = ""
     said: list[str] = field(default_factory=list)
@@ -67,7 +66,6 @@ class Session:
         if word in _DECIDING:
             course.word, course.text = word, text
         elif word == "did":
-            course.did.append(int(text))
             tell(int(text))
         elif word == "failed":
             number, _, course.why = text.partition(" ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -71,49 +72,47 @@ class Client:
     def pull(self, model: str) -> Iterator[Progress]:
         """Ends when Ollama has said `success`; an error may come at any moment, inside a 200."""
         response = self._request("POST", "/api/pull", {"model": model, "stream": True})
-        while line := self._line(response):
+        while True:
+            with _answering("/api/pull"):
+                line = response.readline(_LONGEST_LINE)
+            if not line:
+                raise NoAnswer("the download ended before it was complete")
             progress = _read("/api/pull", line, Progress)
             if progress.error:
                 raise NoAnswer(progress.error)
             yield progress
             if progress.status == "success":
                 return
-        raise NoAnswer("the download ended before it was complete")
 
     def delete(self, model: str) -> None:
-        self._request("DELETE", "/api/delete", {"model": model}).read(_LARGEST)
+        with _answering("/api/delete"):
+            self._request("DELETE", "/api/delete", {"model": model}).read(_LARGEST)
 
     def _get(self, path: str, kind: type[Answer]) -> Answer:
-        response = self._request("GET", path)
-        try:
-            return _read(path, response.read(_LARGEST), kind)
-        except (OSError, EOFError, http.client.HTTPException) as error:
-            raise _unanswered(path, error) from error
+        with _answering(path):
+            said = self._request("GET", path).read(_LARGEST)
+        return _read(path, said, kind)
 
     def _request(
         self, method: str, path: str, body: dict[str, object] | None = None
     ) -> http.client.HTTPResponse:
-        try:
+        with _answering(path):
             self._connection.request(method, path, json.dumps(body) if body else None)
             response = self._connection.getresponse()
             if response.status == 200:
                 return response
             said = response.read(_LARGEST)
-        except (OSError, EOFError, http.client.HTTPException) as error:
-            raise _unanswered(path, error) from error
         why = _read(path, said, Progress).error if said.startswith(b"{") else ""
         raise NoAnswer(why or f"{path} was answered with HTTP {response.status}")
 
-    def _line(self, response: http.client.HTTPResponse) -> bytes:
-        try:
-            return response.readline(_LONGEST_LINE)
-        except (OSError, EOFError, http.client.HTTPException) as error:
-            raise _unanswered("/api/pull", error) from error
 
-
-def _unanswered(path: str, error: Exception) -> NoAnswer:
-    why = " ".join(str(error).split()) or type(error).__name__
-    return NoAnswer(f"{path} was not answered: {why}")
+@contextmanager
+def _answering(path: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, http.client.HTTPException) as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise NoAnswer(f"{path} was not answered: {why}") from error
 
 
 def _read(path: str, body: bytes, kind: type[Answer]) -> Answer:

@@ -359,20 +359,9 @@ undo() {
   if put_all_back && serve_as_before && give_back && forget_journal; then
     record - "rolled back"
     say undone
-    return 1
+  else
+    left_dirty
   fi
-  say dirty
-  { printf '%s\n' "$said"; by_hand; } | quoted
-  return 1
-}
-
-# What a person would have to do.
-by_hand() {
-  for each in "$journal"/*/; do
-    IFS= read -r path <"$each/path" || continue
-    if [ -e "$each/old" ]; then echo "\$ cp -p ${each}old $path"; else echo "\$ rm -f $path"; fi
-  done
-  printf '%s\n' "$manual" "\$ mv $journal $journal.done"
 }
 
 # What a transaction that was cut off has left; whether Ollama must be restarted, the next plan says.
@@ -384,19 +373,30 @@ recover() {
     record - "undone later"
     say recovered
   else
-    say dirty
-    { printf '%s\n' "$said"; by_hand; } | quoted
-    return 1
+    left_dirty
   fi
 }
 
-# Nothing but the journal and files beside the real ones has been written yet.
+# The way back has failed: why, and what a person would have to do.
+left_dirty() {
+  say dirty
+  {
+    printf '%s\n' "$said"
+    for each in "$journal"/*/; do
+      IFS= read -r path <"$each/path" || continue
+      if [ -e "$each/old" ]; then echo "\$ cp -p ${each}old $path"; else echo "\$ rm -f $path"; fi
+    done
+    printf '%s\n' "$manual" "\$ mv $journal $journal.done"
+  } | quoted
+}
+
 # What there is to know when the service does not do well: its log, and who has its port.
 evidence() {
   service_log | grep -v -e 'msg="server config"' -e '^\[GIN\]' | tail -n 8
   ss -Hltnp "sport = :$port" 2>/dev/null || lsof -nP "-iTCP:$port" -sTCP:LISTEN 2>/dev/null
 }
 
+# Nothing but the journal and files beside the real ones has been written yet.
 abort() {
   failed -
   [ "$journal" = "$state/journal.new" ] || { put_all_back && forget_journal; }
