@@ -226,6 +226,18 @@ def test_an_old_ollama_and_a_port_that_is_taken_are_obstacles(
     assert "port 8080 is taken by something that is not Ollama" in out
 
 
+def test_prune_deletes_what_nothing_maps_after_the_restart(project: Project, box: Machine) -> None:
+    project.fleet.library.install("forgotten", box.home / ".ollama/models")
+    project.own(box.home)
+    project.write(models={"m": {"node": "box", "ollama_model": "tiny"}})
+    project.nodes["box"]["prune"] = True
+    project.write()
+    outcome = project.fleetctl("apply", *QUICK).exits(0)
+    done = [line.partition("done: ")[2] for line in outcome.err.splitlines() if "done: " in line]
+    assert done[-3:] == ["restart Ollama", "pull tiny:latest", "delete forgotten:latest"]
+    project.fleetctl("check").exits(0)
+
+
 def test_only_what_is_asked_for_is_done(project: Project, box: Machine) -> None:
     project.write(models={"m": {"node": "box", "ollama_model": "tiny"}})
     outcome = project.fleetctl("apply", "--only", "ollama_models", *QUICK).exits(0)

@@ -227,6 +227,13 @@ def test_only_looks_at_the_kinds_that_were_named(project: Project) -> None:
     assert out.splitlines()[0] == "box: pull qwen3:latest"
 
 
+def test_a_kind_of_step_that_there_is_not_is_no_kind(project: Project) -> None:
+    project.add("box")
+    said = project.fleetctl("check", "--only", "ollama_model").exits(2).err
+    assert "--only: there is no kind of step 'ollama_model'" in said
+    assert "ollama_models?" in said
+
+
 def test_steps_of_the_users_own_are_part_of_the_plan(project: Project) -> None:
     machine = project.add("box")
     eventually(lambda: answering(machine))

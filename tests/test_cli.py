@@ -113,6 +113,12 @@ def test_inventory_as_json_says_where_values_come_from(fleetctl: FleetctlIn) -> 
     assert document["models"]["coder"]["litellm_alias"] == "fleet-coder"
 
 
+def test_help_fits_on_a_terminal(fleetctl: FleetctlIn) -> None:
+    text = fleetctl("--help").exits(0).out
+    assert "..." not in text.partition("Commands:")[2]
+    assert max(map(len, text.splitlines())) < 80
+
+
 def test_docs_are_listed_and_shown(fleetctl: FleetctlIn) -> None:
     listed = fleetctl("docs").exits(0).out
     sections = ["project", "gateway", "defaults", "groups", "nodes", "models", "agents"]

@@ -101,9 +101,11 @@ stop_job() {
 quit_app() {
   pgrep -x Ollama >/dev/null || return 0
   pkill -TERM -x Ollama
-  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  waited=0
+  while [ $waited -lt 40 ]; do
     pgrep -x Ollama >/dev/null || return 0
-    sleep 2
+    sleep 1
+    waited=$((waited + 1))
   done
   echo "Ollama.app does not quit"
   return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ import click
 from fleetctl.cli import options
 from fleetctl.cli.inventory import load_fleet
 from fleetctl.cli.options import Changing, Flags
-from fleetctl.errors import Exit
+from fleetctl.errors import Exit, FleetError
 from fleetctl.ui import console
 
 if TYPE_CHECKING:
@@ -46,7 +47,10 @@ def plan(flags: Flags, nodes: tuple[str, ...]) -> Exit:
 @options.changing
 @options.looking_at_some
 def apply(flags: Flags, how: Changing, dry_run: bool) -> Exit:
-    """Bring the nodes to what the inventory says: plan, ask, change, verify."""
+    """Bring the nodes to what the inventory says.
+
+    The plan is shown and asked about; afterwards nothing may differ any more.
+    """
     return follow("apply", flags, how=None if dry_run else how)
 
 
@@ -59,9 +63,14 @@ def request_for(
     yes: bool = False,
 ) -> Request:
     """Whoever says --yes is asked nothing, and so accepts no host key either."""
+    from fleetctl.inventory.problems import did_you_mean
     from fleetctl.inventory.select import select
+    from fleetctl.playbook import KINDS
     from fleetctl.run import Request
 
+    for kind in set(flags.only) - set(KINDS):
+        what = f"--only: there is no kind of step {kind!r}"
+        raise FleetError(what, hint=did_you_mean(kind, KINDS), exit_code=Exit.USAGE)
     return Request(
         fleet,
         select(fleet, ",".join(nodes) or flags.limit).nodes,
@@ -110,7 +119,7 @@ def follow(
         if line := _next(command, report):
             console.talk(f"next: {line}")
     if report.exit_code not in (Exit.OK, Exit.DIFFERS):
-        console.talk(f"log: {log}")
+        console.talk(f"log: {os.path.relpath(log)}")
     return report.exit_code
 
 

@@ -28,7 +28,7 @@ from fleetctl.ui import console
 )
 @options.output
 def demo(keep: bool, clean: bool, real_ollama: bool, folder: Path, as_json: bool) -> Exit:
-    """Run the real commands on a small simulated fleet, on this machine."""
+    """Run the real commands on a simulated fleet, on this machine."""
     if sys.platform != "linux":
         what = "the simulated fleet needs Linux, whose /proc it reads"
         raise FleetError(what, hint="run it in a container or a VM", exit_code=Exit.USAGE)

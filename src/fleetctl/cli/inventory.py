@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Take warnings for errors.")
 @options.output
 def validate(file: Path | None, strict: bool, as_json: bool) -> None:
-    """Say everything that is wrong with the inventory, and with playbooks of your own."""
+    """Say everything that is wrong with the inventory.
+
+    Playbooks of your own are looked at too.
+    """
     fleet, warnings = load_fleet(file)
     for playbook in sorted((fleet.root / "playbooks").glob("*.yaml")):
         from fleetctl.playbook import read_playbook

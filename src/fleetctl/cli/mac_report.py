@@ -12,7 +12,10 @@ from fleetctl.ui import console
 @click.command("mac-report")
 @options.output
 def mac_report(as_json: bool) -> None:
-    """Collect on a Mac what would confirm or refute what fleetctl believes of macOS; only looks."""
+    """Collect what a Mac says of itself; only looks.
+
+    It would confirm or refute what fleetctl believes of macOS, see `fleetctl docs macos`.
+    """
     import platform
 
     from fleetctl.backends.launchd import REPORT

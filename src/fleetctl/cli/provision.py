@@ -38,7 +38,10 @@ def provision(
     password_file: Path | None,
     **new: str | None,
 ) -> Exit:
-    """Make new machines nodes of the fleet: look for all that could fail, then apply."""
+    """Make new machines nodes of the fleet.
+
+    All that could fail is looked for on every machine before anything is changed on one.
+    """
     if target is not None:
         from fleetctl.cli.add import add
 
@@ -85,7 +88,10 @@ def remove(flags: Flags, how: Changing, node: str, models: bool) -> Exit:
 @options.changing
 @options.showing
 def restore(flags: Flags, how: Changing, node: str, number: int | None) -> Exit:
-    """Put a node's files back to what they were before its last change, or an earlier one."""
+    """Put a node's files back to what they were.
+
+    That is before its last change, or before the one that --to names.
+    """
     from fleetctl import way_back
     from fleetctl.run import going_back
 
@@ -121,7 +127,10 @@ def history(flags: Flags, node: str) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @options.reaching
 def unlock(flags: Flags, node: str, yes: bool) -> Exit:
-    """Take away the lock of a run that is dead; one that is alive loses it, and stops."""
+    """Take away the lock on a node.
+
+    A run that is dead holds none. One that is alive notices that it has lost it, and stops.
+    """
     from fleetctl.execute import keeping
     from fleetctl.run import connected
 

@@ -28,9 +28,9 @@ def trust(
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Accept the SSH host key of a node, or of the jump host on the way.
+    """Accept the SSH host key of a node.
 
-    Compare the fingerprint with the one that the machine itself shows:
+    A jump host on the way comes first. Compare the fingerprint with the one that the machine shows:
     ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub
     """
     from fleetctl.links import host_keys
@@ -59,7 +59,7 @@ def trust(
     if as_json:
         console.document({"node": chosen.name, "name": name, "fingerprint": shown, "state": said})
     else:
-        console.result(f"{chosen.name}: {said}: {name} {shown}")
+        console.result(f"{chosen.name}: {said}: {shown}")
 
 
 def another_key(name: str, shown: str, expected: str) -> FleetError:

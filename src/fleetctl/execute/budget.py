@@ -28,5 +28,6 @@ class Budget:
             return "the run was stopped before it"
         failed = self.before + len(self.failed)
         if self.allowed is not None and failed > self.allowed:
-            return f"{failed} nodes have failed, and --max-fail allows {self.allowed}"
+            have = "node has" if failed == 1 else "nodes have"
+            return f"{failed} {have} failed, and --max-fail allows {self.allowed}"
         return None

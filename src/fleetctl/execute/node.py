@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.execute import idle, models
@@ -20,7 +21,15 @@ from fleetctl.links.elevate import root_shell
 from fleetctl.model.events import Did, Doing, Listener, Noted, Pulling
 from fleetctl.model.facts import Api
 from fleetctl.model.fleet import Node
-from fleetctl.model.plan import DeleteModel, Level, NodePlan, PullModel, Recover
+from fleetctl.model.plan import (
+    DeleteModel,
+    Level,
+    ModelChange,
+    NodePlan,
+    PullModel,
+    Recover,
+    Restart,
+)
 from fleetctl.model.report import Outcome, State
 from fleetctl.ollama.api import NoAnswer
 from fleetctl.shell.transaction import Patience
@@ -58,13 +67,14 @@ class Work:
         while passes:
             passes -= not any(isinstance(change, Recover) for _, change in plan.changes)
             todo = list(batches(self.node, plan, self.means.owner))
-            if ended := self._delete_models(plan, todo[-1]):
+            first, rest = _models_of(plan)
+            if ended := self._delete_first(first, plan, todo[-1]):
                 return ended
             with ExitStack() as held:
                 for batch in todo:
                     if ended := self._run(batch, plan, held):
                         return ended
-                if ended := self._models(plan, PullModel):
+                if ended := self._models(rest):
                     return ended
                 plan = self._plan_again(todo[-1], held)
             if not plan.changes and not plan.worst(Level.FAULT):
@@ -125,7 +135,8 @@ class Work:
         made: list[str] = []
 
         def tell(number: int) -> None:
-            made.append(batch.changes[number].title)
+            change = batch.changes[number]
+            made.append(change.deed if isinstance(change, Restart) else change.title)
             self.means.tell(Did(self.node.name, made[-1]))
 
         def judge() -> str | None:
@@ -215,23 +226,24 @@ class Work:
 
     # --- models ---
 
-    def _delete_models(self, plan: NodePlan, batch: Batch) -> Outcome | None:
+    def _delete_first(
+        self, changes: list[ModelChange], plan: NodePlan, batch: Batch
+    ) -> Outcome | None:
         """Before the node goes back to what it was: Ollama may then be elsewhere, or gone."""
-        if not any(isinstance(change, DeleteModel) for _, change in plan.changes):
+        if not changes:
             return None
         with ExitStack() as held:
-            return self._run(batch.bare, plan, held) or self._models(plan, DeleteModel)
+            return self._run(batch.bare, plan, held) or self._models(changes)
 
-    def _models(self, plan: NodePlan, kind: type[PullModel | DeleteModel]) -> Outcome | None:
+    def _models(self, changes: list[ModelChange]) -> Outcome | None:
         """Each by itself: that one cannot be had is no reason to do without the others."""
-        changes = [change for _, change in plan.changes if isinstance(change, kind)]
         problems = list(self._model_problems(changes))
         if not problems:
             return None
-        verb = "pull" if kind is PullModel else "rm"
-        return self._outcome("failed", "; ".join(problems), f"ollama {verb} on {self.node.name}")
+        hint = f"try it on {self.node.name} itself, with `ollama pull` or `ollama rm`"
+        return self._outcome("failed", "; ".join(problems), hint)
 
-    def _model_problems(self, changes: Iterable[PullModel | DeleteModel]) -> Iterator[str]:
+    def _model_problems(self, changes: list[ModelChange]) -> Iterator[str]:
         for change in changes:
             name, model = self.node.name, change.model
             try:
@@ -260,6 +272,14 @@ class Work:
         said: tuple[str, ...] = (),
     ) -> Outcome:
         return Outcome(self.node.name, state, tuple(self.done), message, hint, said)
+
+
+def _models_of(plan: NodePlan) -> tuple[list[ModelChange], list[ModelChange]]:
+    """Models to be deleted before all else, if the plan begins so; and those to see to after."""
+    deleting = takewhile(lambda each: isinstance(each[1], DeleteModel), plan.changes)
+    count = len(list(deleting))
+    models = [change for _, change in plan.changes if isinstance(change, ModelChange)]
+    return models[:count], models[count:]
 
 
 _STATES: dict[Exit, State] = {Exit.UNREACHABLE: "unreachable", Exit.REFUSED: "refused"}

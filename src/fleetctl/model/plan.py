@@ -65,10 +65,13 @@ class Restart:
     running: bool = True
 
     @property
+    def deed(self) -> str:
+        return f"{'restart' if self.running else 'start'} Ollama"
+
+    @property
     def title(self) -> str:
-        verb = "restart" if self.running else "start"
         more = f" (and {len(self.why) - 1} more)" if len(self.why) > 1 else ""
-        return f"{verb} Ollama, because {self.why[0]}{more}"
+        return f"{self.deed}, because {self.why[0]}{more}"
 
     @property
     def as_root(self) -> bool:
@@ -121,8 +124,10 @@ class DeleteModel:
 
 
 Scripted = WriteFile | Supervise | Restart | RunCommand | Recover | Forget
-"""Changes that a script makes on the node; the others are asked of Ollama's API."""
-Change = Scripted | PullModel | DeleteModel
+"""Changes that a script makes on the node."""
+ModelChange = PullModel | DeleteModel
+"""Those that are asked of Ollama's API."""
+Change = Scripted | ModelChange
 
 
 class Level(IntEnum):
