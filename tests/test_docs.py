@@ -16,6 +16,7 @@ from tests.docs_reading import PAGES, anchors, commands, fenced, first_cells, li
 from tests.fleet_fixtures import Project
 from tests.inventory_page import inventory_page
 from tests.sim.remote import answering, eventually
+from tests.test_rooms import ROOMS
 
 SOURCES = "\n".join(file.read_text() for file in (ROOT / "src" / "fleetctl").rglob("*.py"))
 # a message that was too long for one line of code
@@ -77,6 +78,19 @@ def test_the_recording_shows_the_demo_as_it_is() -> None:
     for step in STEPS:
         assert step.about in recording, "make docs"
         assert f"$ fleetctl {step.command}" in recording, "make docs"
+
+
+def test_the_architecture_is_true() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    listed = re.findall(r"^    (\w+(?:/|\.py)) +\S", page, re.MULTILINE)
+    there = [each for each in (ROOT / "src/fleetctl").iterdir() if each.name[0] not in "_."]
+    rooms = {f"{each.name}/" if each.is_dir() else each.name for each in there}
+    assert set(listed) == rooms - {"py.typed"}
+    assert [name.rstrip("/").removesuffix(".py") for name in listed] == [
+        room for room in ROOMS if f"{room}/" in rooms or f"{room}.py" in rooms
+    ]
+    for named in re.findall(r"`([\w/-]+\.(?:py|sh|yaml|md))`", page):
+        assert list(ROOT.glob(f"**/{named}")), named
 
 
 def test_make_knows_every_target_in_the_docs() -> None:

@@ -53,27 +53,33 @@ find_domain() {
 }
 
 is_known() { launchctl print "$domain/$1" >/dev/null 2>&1; }
+is_gone() { ! is_known "$1"; }
+is_brought_in() { launchctl bootstrap "$domain" "$2" && is_known "$1"; }
+has_run() { launchctl print "$domain/$1" | grep -q '^.last exit code = 0'; }
+app_is_gone() { ! pgrep -x Ollama >/dev/null; }
+
+# Tries for so many seconds; the `sleep` of macOS takes fractions.
+within() {
+  tries=$(($1 * 4))
+  shift
+  until "$@"; do
+    [ $tries -gt 0 ] || return 1
+    tries=$((tries - 1))
+    sleep 0.25
+  done
+}
 
 # `bootout` only begins to take a job away, and `bootstrap` fails until it is gone.
 take_away() {
   is_known "$1" || return 0
   launchctl bootout "$domain/$1"
-  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
-    is_known "$1" || return 0
-    sleep 1
-  done
-  echo "$1 does not go away"
-  return 1
+  within 15 is_gone "$1" || { echo "$1 does not go away"; return 1; }
 }
 
 # `enable` first: launchd remembers for ever what was disabled once.
 bring_in() {
   launchctl enable "$domain/$1"
-  for _ in 1 2 3 4 5; do
-    ! { launchctl bootstrap "$domain" "$2" && is_known "$1"; } || return 0
-    sleep 1
-  done
-  return 1
+  within 5 is_brought_in "$1" "$2"
 }
 
 # A changed definition is taken away and brought in again; `kickstart` would use the one it knows.
@@ -99,16 +105,9 @@ stop_job() {
 }
 
 quit_app() {
-  pgrep -x Ollama >/dev/null || return 0
+  ! app_is_gone || return 0
   pkill -TERM -x Ollama
-  waited=0
-  while [ $waited -lt 40 ]; do
-    pgrep -x Ollama >/dev/null || return 0
-    sleep 1
-    waited=$((waited + 1))
-  done
-  echo "Ollama.app does not quit"
-  return 1
+  within 40 app_is_gone || { echo "Ollama.app does not quit"; return 1; }
 }
 
 # Inside the session at the screen the job `$1` of file `$2` gives the app its variables. The app is
@@ -120,10 +119,7 @@ restart_app() {
   [ -e "$job" ] || unsetting_job "$1"
   if [ -e "$job" ]; then
     bring_in "$1" "$job" || return
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
-      ! launchctl print "$domain/$1" | grep -q '^.last exit code = 0' || break
-      sleep 1
-    done
+    within 10 has_run "$1"
   fi
   [ "$job" = "$2" ] || { take_away "$1"; rm -f "$job" "$names"; }
   open -j -a Ollama --args hidden --fast-startup

@@ -59,7 +59,7 @@ def trust(
     if as_json:
         console.document({"node": chosen.name, "name": name, "fingerprint": shown, "state": said})
     else:
-        console.result(f"{chosen.name}: {said}: {shown}")
+        console.result(f"{chosen.name}: {said}: {name}" + (f" {shown}" if not fingerprint else ""))
 
 
 def another_key(name: str, shown: str, expected: str) -> FleetError:
