@@ -23,7 +23,7 @@ $(READY): requirements-dev.txt pyproject.toml
 	@touch $@
 
 demo: $(READY)  ## the real commands on a small simulated fleet, on this machine
-	@$(BIN)/fleetctl demo --folder .cache/demo
+	@$(BIN)/fleetctl demo --folder .cache/fleetctl-demo
 
 test: $(READY)  ## the tests that need no root, but for the slow ones
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow" --ignore tests/hosts tests

@@ -162,6 +162,17 @@ def test_one_dead_machine_is_a_result_and_no_crash(project: Project) -> None:
     assert states == {"box": "differs", "other": "differs", "dead": "unreachable"}
 
 
+def test_what_nodes_share_is_said_once(project: Project) -> None:
+    for name in ("one", "two", "three"):
+        machine = project.add(name)
+        eventually(lambda machine=machine: answering(machine))  # type: ignore[misc]
+    project.set("three", keep_alive="5m")
+    said = project.fleetctl("check", "--no-diff").exits(3).out.splitlines()
+    assert "all 3 nodes: OLLAMA_NO_CLOUD off → on" in said
+    assert "one, two: OLLAMA_KEEP_ALIVE 5m0s → for ever" in said
+    assert "three: OLLAMA_KEEP_ALIVE stays 5m0s" in said
+
+
 def test_check_writes_nothing(project: Project) -> None:
     machine = project.add("box", models=["tiny"])
     eventually(lambda: answering(machine))

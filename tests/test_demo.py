@@ -10,11 +10,11 @@ import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import gettempdir, mkdtemp
 
 import pytest
 
-from fleetctl.sim.demo import STEPS
+from fleetctl.sim.demo import STEPS, place
 from fleetctl.sim.processes import processes_with
 from tests.conftest import FleetctlIn, Outcome, finished
 
@@ -78,12 +78,21 @@ def look_at(outcome: Outcome, demo: Path) -> None:
         assert not list(processes_with({"HOME": str(home)})), "processes are left"
 
 
-def test_a_folder_with_something_else_in_it_is_left_alone(fleetctl: FleetctlIn) -> None:
-    precious = fleetctl.folder / "fleetctl-demo/machines/mine"
+def test_a_folder_with_something_else_in_it_is_left_alone(folder: Path) -> None:
+    fleetctl = FleetctlIn(folder)
+    precious = folder / "fleetctl-demo/machines/mine"
     precious.mkdir(parents=True)
     for command in (["demo"], ["demo", "--clean"]):
         assert "is not a folder of the demo" in fleetctl(*command).exits(2).err
     assert precious.exists()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root runs the machines as somebody else")
+def test_a_folder_that_nobody_may_enter_is_replaced(folder: Path) -> None:
+    (folder / "private").mkdir(mode=0o700)
+    (folder / "open").mkdir()
+    assert place(folder / "open/demo") == folder / "open/demo"
+    assert place(folder / "private/deeper/demo") == Path(gettempdir()) / "demo"
 
 
 def test_without_the_real_server_the_demo_says_so(fleetctl: FleetctlIn) -> None:

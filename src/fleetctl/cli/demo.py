@@ -34,6 +34,9 @@ def demo(keep: bool, clean: bool, real_ollama: bool, folder: Path, as_json: bool
         raise FleetError(what, hint="run it in a container or a VM", exit_code=Exit.USAGE)
     from fleetctl.sim import demo
 
+    if (instead := demo.place(folder)) != folder:
+        console.talk(f"{folder} is for root alone; the machines are in {instead}")
+        folder = instead
     if folder.exists() and not (folder / demo.MARK).exists():
         raise FleetError(f"{folder} is not a folder of the demo", exit_code=Exit.USAGE)
     server = demo.real_server() if real_ollama else None

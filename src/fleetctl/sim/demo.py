@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import gettempdir
 
-from fleetctl.errors import Exit, FleetError
 from fleetctl.sim.fleet import Fleet
 from fleetctl.sim.machine import OLLAMA_PORT, Machine
 from fleetctl.sim.processes import Account
@@ -90,14 +90,17 @@ STEPS = (
 """One line a command: what comes later in the product joins here."""
 
 
+def place(folder: Path) -> Path:
+    """The folder. Started by root, the machines run as somebody else, who must be able to enter;
+    where that user cannot, it is one of the same name among the temporary files."""
+    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if Account.unprivileged().may_reach(there.resolve()):
+        return folder
+    return Path(gettempdir()) / folder.name
+
+
 def make(folder: Path) -> None:
-    """Started by root, the machines run as somebody else, who must be able to enter."""
     folder.mkdir(parents=True)
-    account = Account.unprivileged()
-    if not account.may_reach(folder.resolve()):
-        folder.rmdir()
-        what = f"user {account.uid}, who would run the machines, cannot enter {folder.resolve()}"
-        raise FleetError(what, hint="name another --folder", exit_code=Exit.USAGE)
     (folder / MARK).touch()
 
 

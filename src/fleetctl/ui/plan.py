@@ -25,10 +25,13 @@ _WORDS = {
 
 def lines(report: Report, *, diff: bool) -> Iterator[str]:
     """Everything but the last line."""
-    yield from _folded((plan.node, line) for plan in report.plans for line in _changes(plan))
-    yield from _folded((plan.node, line) for plan in report.plans for line in _findings(plan))
+    total = len(report.results)
+    for said in (_changes, _findings):
+        yield from _folded(
+            ((plan.node, line) for plan in report.plans for line in said(plan)), total
+        )
     if diff:
-        yield from _diffs(report.plans)
+        yield from _diffs(report.plans, total)
     for result in report.results:
         if isinstance(result, Lost):
             yield from _failure(result.node, "failed", result.message, result.hint)
@@ -90,21 +93,23 @@ def _findings(plan: NodePlan) -> Iterator[str]:
         yield f"{styled(word, style, sys.stdout)}: {printable(finding.text + fix)}"
 
 
-def _folded(said: Iterable[tuple[str, str]]) -> Iterator[str]:
+def _folded(said: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
     nodes: dict[str, list[str]] = {}
     for node, line in said:
         nodes.setdefault(line, []).append(node)
     for line, names in nodes.items():
-        yield f"{_names(names)}: {line}"
+        yield f"{_names(names, total)}: {line}"
 
 
-def _names(names: list[str]) -> str:
+def _names(names: list[str], total: int) -> str:
+    if len(names) == total >= _SHOWN:
+        return f"all {total} nodes"
     more = len(names) - _SHOWN
     shown = names if more <= 1 else [*names[:_SHOWN], f"+{more}"]
     return ", ".join(shown)
 
 
-def _diffs(plans: list[NodePlan]) -> Iterator[str]:
+def _diffs(plans: list[NodePlan], total: int) -> Iterator[str]:
     nodes: dict[WriteFile, list[str]] = {}
     for plan in plans:
         for _, change in plan.changes:
@@ -112,7 +117,7 @@ def _diffs(plans: list[NodePlan]) -> Iterator[str]:
                 nodes.setdefault(change, []).append(plan.node)
     for change, names in nodes.items():
         yield ""
-        yield styled(f"{_names(names)}: {change.path}", "strong", sys.stdout)
+        yield styled(f"{_names(names, total)}: {change.path}", "strong", sys.stdout)
         yield from (f"  {_coloured(line)}" for line in diff_of(change))
 
 
