@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
 from fleetctl import backends, way_back
-from fleetctl.errors import Exit, FleetError
-from fleetctl.links import Limits, Link, Process
+from fleetctl.errors import FleetError
+from fleetctl.links import Limits, Link, exchange
 from fleetctl.links.dial import Dialler
 from fleetctl.links.elevate import root_shell
-from fleetctl.links.exchange import Output, collect
 from fleetctl.links.local import LocalLink
 from fleetctl.model import address
 from fleetctl.model.facts import Api, Facts, File, Unknown
@@ -21,11 +18,8 @@ from fleetctl.model.fleet import Node
 from fleetctl.model.plan import NodePlan
 from fleetctl.ollama.api import Client, NoAnswer
 from fleetctl.playbook import Entry
-from fleetctl.shell import Garbled, Part, Record, parse, script, survey
+from fleetctl.shell import Part, Record, survey
 from fleetctl.steps import preflight
-
-_LOG = logging.getLogger(__name__)
-_DEFAULT = "127.0.0.1:11434"
 
 
 def questions(playbook: Iterable[Entry]) -> list[Part]:
@@ -62,37 +56,21 @@ def connect(dialler: Dialler, node: Node) -> Link:
     return LocalLink() if node.ssh.is_local else dialler.dial(node.name, node.ssh)
 
 
-def answers(shell: Process, parts: list[Part], limits: Limits) -> dict[str, Record]:
-    nonce = _asked(shell, parts)
-    return _records(collect(shell, limits), nonce)
-
-
-def _asked(shell: Process, parts: list[Part]) -> str:
-    """Sends the questions; the answers will come with the nonce."""
-    nonce = secrets.token_hex(16)
-    shell.send(script(parts, nonce).encode())
-    shell.end_input()
-    return nonce
-
-
 def gather(
     link: Link, node: Node, parts: list[Part], limits: Limits, password: str | None = None
 ) -> Facts:
     """The API is asked while the script runs. What needs root and a password comes last."""
     shell = link.shell()
-    nonce = _asked(shell, parts)
-    wanted = listens(node)
-    api = ask(link, wanted, limits.seconds)
-    output = collect(shell, limits)
-    _LOG.debug("%s said %r and %r", node.name, output.output, output.errors)
-    records = _records(output, nonce)
+    nonce = exchange.send(shell, parts)
+    api = ask(link, node.listens, limits.seconds)
+    records = exchange.records(shell, nonce, limits)
     services = backends.read(records)
     if password is not None and any(service.hides_from_us for service in services):
         root = root_shell(link, password, limits.seconds)
-        services = backends.read(answers(root, backends.parts(), limits))
+        services = backends.read(exchange.answers(root, backends.parts(), limits))
     if isinstance(api, Unknown):
         running = (service.listens for service in services if service.active)
-        elsewhere = next((each for each in running if each and each != wanted), None)
+        elsewhere = next((each for each in running if each and each != node.listens), None)
         api = ask(link, elsewhere, limits.seconds) if elsewhere else api
     return Facts(
         host=survey.host(records),
@@ -107,21 +85,9 @@ def gather(
     )
 
 
-def listens(node: Node) -> str:
-    """Where the Ollama of a node shall listen."""
-    return node.environment.get("OLLAMA_HOST", _DEFAULT)
-
-
-def place_of(listens: str) -> tuple[str, int]:
-    """Host and port at which the node itself reaches a server that listens there."""
-    host, port = address.split_host_port(address.listen_address(listens))
-    host = "127.0.0.1" if host in ("0.0.0.0", "::") else host  # noqa: S104
-    return host, port or address.OLLAMA_PORT
-
-
 def client(link: Link, listens: str, timeout: float) -> closing[Client]:
     """Ollama's API, through the link, from the node itself."""
-    host, port = place_of(listens)
+    host, port = address.place_of(listens)
     try:
         return closing(Client(link.tcp(host, port, timeout), host, port))
     except (OSError, EOFError, FleetError):
@@ -136,25 +102,11 @@ def ask(link: Link, listens: str, timeout: float) -> Api | Unknown:
         return Unknown(str(error))
 
 
-def _records(output: Output, nonce: str) -> dict[str, Record]:
-    try:
-        return parse(output.output, nonce)
-    except Garbled as error:
-        said = output.output or output.errors
-        last = [line for line in said.decode(errors="replace").splitlines() if line.strip()][-1:]
-        heard = f"; it said: {last[0]}" if last else ""
-        raise FleetError(
-            f"its shell did not run the script ({error}){heard}",
-            hint="can this user run commands over SSH there? try: ssh … /bin/sh -c true",
-            exit_code=Exit.UNREACHABLE,
-        ) from None
-
-
 def _files(records: Mapping[str, Record]) -> Iterator[tuple[str, File]]:
     for key, record in records.items():
         if key.startswith("file "):
-            mode = record.sections.get("mode", b"").decode(errors="replace")
-            yield key.removeprefix("file "), File.listed(record.sections.get("content", b""), mode)
+            content = record.sections.get("content", b"")
+            yield key.removeprefix("file "), File.listed(content, record.section("mode"))
 
 
 def _guards(records: Mapping[str, Record]) -> Iterator[tuple[str, bool | Unknown]]:

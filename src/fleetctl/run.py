@@ -132,6 +132,7 @@ def _look_at_all(request: Request, observer: Observer, tell: Listener) -> tuple[
     """A node is planned for as soon as its facts are in."""
 
     def look_at(node: Node) -> Result:
+        threading.current_thread().name = node.name  # for the log
         try:
             with closing(observer.connect(node)) as link:
                 return observer.plan(link, node)
@@ -178,6 +179,7 @@ def _change(
     )
 
     def change(plan: NodePlan) -> Outcome:
+        threading.current_thread().name = plan.node
         return carry_out(request.fleet.nodes[plan.node], plan, means)
 
     with patient(stop, tell) as heard:

@@ -103,7 +103,7 @@ def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
     found = backends.service_of(node, facts)
     service = found if isinstance(found, Service) else None
     known = backends.files(service) if service else ()
-    defining = {file.path.replace("~", facts.host.home, 1) for file in known if file.defines}
+    defining = {facts.host.expanded(file.path) for file in known if file.defines}
     made_here = service is not None and service.creatable
     changed, unmade = False, False
     for scope, kept in facts.kept.items():

@@ -1,5 +1,5 @@
 # Written by fleetctl from its inventory; edits here are lost.
-# launchd runs it in the session at the screen: what SSH sets does not reach the app.
+# launchd runs it at the screen, since what SSH sets does not reach the app.
 {% for variable in environment %}
 export {{ variable.name }}={{ variable.value }}
 {% endfor %}

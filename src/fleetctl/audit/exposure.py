@@ -10,7 +10,6 @@ from fleetctl.model.facts import Facts, Unknown
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import Finding, Level
 
-_ANY = ("0.0.0.0", "::")  # noqa: S104
 _ACKNOWLEDGE = "or say `exposure: acknowledged` for the node"
 _PRIVATE = f"set ollama.host to a private address, {_ACKNOWLEDGE}"
 
@@ -21,8 +20,7 @@ def findings(node: Node, facts: Facts) -> Iterator[Finding]:
     if "*" in node.environment.get("OLLAMA_ORIGINS", "").split(","):
         text = "OLLAMA_ORIGINS=* lets every web page use the node"
         yield Finding(Level.EXPOSURE, text, f"name the pages, {_ACKNOWLEDGE}")
-    listens = node.environment.get("OLLAMA_HOST", "127.0.0.1")
-    host, _ = address.split_host_port(listens)
+    host, _ = address.split_host_port(node.listens)
     if address.is_loopback(host):
         return
     known = facts.host.addresses
@@ -31,11 +29,11 @@ def findings(node: Node, facts: Facts) -> Iterator[Finding]:
     if isinstance(known, Unknown):
         yield Finding(Level.UNKNOWN, f"whether it is exposed is not known, because {known.why}")
         return
-    reached = [own for own in known if host in (*_ANY, own)]
+    reached = [own for own in known if host in (*address.ANY, own)]
     public = [text for text in reached if ipaddress.ip_address(text).is_global]
     if v4 := [text for text in public if ":" not in text]:
-        text = f"Ollama on {listens} would be open to the internet at {', '.join(v4)}"
+        text = f"Ollama on {node.listens} would be open to the internet at {', '.join(v4)}"
         yield Finding(Level.EXPOSURE, text, _PRIVATE)
     elif public:
-        text = f"Ollama on {listens} may be reached from the internet at {', '.join(public)}"
+        text = f"Ollama on {node.listens} may be reached from the internet at {', '.join(public)}"
         yield Finding(Level.WARNING, text, _PRIVATE)

@@ -29,7 +29,7 @@ def check(flags: Flags, print_script: bool) -> Exit:
     from fleetctl.run import question_script
 
     if print_script:
-        console.result(question_script(request_for(load_fleet(flags.file)[0], flags)))
+        console.result(question_script(request_for(load_fleet(flags.file), flags)))
         return Exit.OK
     return follow("check", flags)
 
@@ -100,7 +100,7 @@ def follow(
     from fleetctl.ui import plan as shown
     from fleetctl.ui.log import open_log
 
-    fleet = fleet or load_fleet(flags.file)[0]
+    fleet = fleet or load_fleet(flags.file)
     first_time = command == "provision"
     playbook = "provision" if first_time else "apply"
     request = request_for(fleet, flags, nodes, playbook, yes=how is not None and how.yes)

@@ -25,7 +25,7 @@ def validate(file: Path | None, strict: bool, as_json: bool) -> None:
 
     Playbooks of your own are looked at too.
     """
-    fleet, warnings = load_fleet(file)
+    fleet, warnings = _loaded(file)
     for playbook in sorted((fleet.root / "playbooks").glob("*.yaml")):
         from fleetctl.playbook import read_playbook
 
@@ -60,7 +60,7 @@ def inventory(
 
     if graph + ansible + as_json > 1:
         raise click.UsageError("Choose one of --graph, --ansible and --json.")
-    fleet, _ = load_fleet(file)
+    fleet = load_fleet(file)
     nodes = select(fleet, limit).nodes
     if ansible:
         console.foreign_document(ansible_json.inventory(fleet, nodes))
@@ -92,7 +92,11 @@ def one_node(fleet: Fleet, name: str) -> Node:
     return node
 
 
-def load_fleet(file: Path | None) -> tuple[Fleet, list[Problem]]:
+def load_fleet(file: Path | None) -> Fleet:
+    return _loaded(file)[0]
+
+
+def _loaded(file: Path | None) -> tuple[Fleet, list[Problem]]:
     """The inventory; what is doubtful about it is said at once."""
     from fleetctl.inventory.load import find, load
 

@@ -54,7 +54,7 @@ def provision(
         flags, nodes = replace(flags, file=file), (called,)
     elif ask_password or password_file or any(new.values()):
         raise click.UsageError("--as, --group, --fingerprint and --ask-password go with --add.")
-    fleet, _ = load_fleet(flags.file)
+    fleet = load_fleet(flags.file)
     for each in nodes:
         if each not in fleet.nodes:
             hint = f"fleetctl provision --add {each}"
@@ -74,7 +74,7 @@ def remove(flags: Flags, how: Changing, node: str, models: bool) -> Exit:
     from fleetctl import way_back
     from fleetctl.run import going_back
 
-    fleet, _ = load_fleet(flags.file)
+    fleet = load_fleet(flags.file)
     one_node(fleet, node)
     mapped = [model for model in fleet.models.values() if node in model.nodes]
     names = frozenset(model.ollama_model for model in mapped if models)
@@ -95,7 +95,7 @@ def restore(flags: Flags, how: Changing, node: str, number: int | None) -> Exit:
     from fleetctl import way_back
     from fleetctl.run import going_back
 
-    fleet, _ = load_fleet(flags.file)
+    fleet = load_fleet(flags.file)
     one_node(fleet, node)
     if number is None:
         applied = [int(each.number) for each in _history(fleet, flags, node) if each.number != "-"]
@@ -109,7 +109,7 @@ def restore(flags: Flags, how: Changing, node: str, number: int | None) -> Exit:
 @options.reaching
 def history(flags: Flags, node: str) -> None:
     """Show what fleetctl has done on a node, by its own log there."""
-    entries = [asdict(entry) for entry in _history(load_fleet(flags.file)[0], flags, node)]
+    entries = [asdict(entry) for entry in _history(load_fleet(flags.file), flags, node)]
     if flags.as_json:
         console.document({"node": node, "history": entries})
     elif entries:
@@ -134,7 +134,7 @@ def unlock(flags: Flags, node: str, yes: bool) -> Exit:
     from fleetctl.execute import keeping
     from fleetctl.run import connected
 
-    fleet, _ = load_fleet(flags.file)
+    fleet = load_fleet(flags.file)
     request = request_for(fleet, flags, (one_node(fleet, node).name,), yes=yes)
     with connected(request) as (link, observer):
         locks = keeping.locks(link, observer)

@@ -37,7 +37,7 @@ def trust(
     from fleetctl.links.dial import Dialler
     from fleetctl.run import host_keys_of
 
-    fleet, _ = load_fleet(file)
+    fleet = load_fleet(file)
     chosen = one_node(fleet, node)
     if chosen.ssh is None or chosen.ssh.is_local:
         raise FleetError(f"{node} is this machine, and has no host key", exit_code=Exit.USAGE)

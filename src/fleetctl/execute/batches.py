@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from fleetctl import backends
-from fleetctl.gather import listens, place_of
+from fleetctl.model import address
 from fleetctl.model.facts import Host, Service
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import (
@@ -56,14 +56,14 @@ def batches(node: Node, plan: NodePlan, owner: str) -> Iterator[Batch]:
         chosen = tuple(change for change in undone or changes if change.as_root == level)
         if not chosen and level != as_root:
             continue
-        own_state = survey.USER_STATE.replace("~", host.home, 1)
+        own_state = host.expanded(survey.USER_STATE)
         transaction = Transaction(
             state=survey.STATE[host.system] if level else own_state,
             owner=owner,
             about="; ".join(change.title for change in chosen),
             home=host.home,
             user=host.user,
-            port=place_of(listens(node))[1],
+            port=address.place_of(node.listens)[1],
             active=service is not None and service.active,
             files=tuple(_files(chosen, host)),
             commands=tuple(each.commands for each in chosen if isinstance(each, RunCommand)),
@@ -76,7 +76,7 @@ def batches(node: Node, plan: NodePlan, owner: str) -> Iterator[Batch]:
 def _files(changes: tuple[Scripted, ...], host: Host) -> Iterator[FileChange]:
     for change in changes:
         if isinstance(change, WriteFile):
-            path = change.path.replace("~", host.home, 1)
+            path = host.expanded(change.path)
             yield FileChange(path, change.before, change.after, change.mode)
 
 

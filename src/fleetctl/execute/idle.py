@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fleetctl.gather import answers, client, listens
+from fleetctl.gather import client
 from fleetctl.links import Limits, Link
+from fleetctl.links.exchange import answers
 from fleetctl.model.fleet import Node
 from fleetctl.ollama.api import NoAnswer
 from fleetctl.shell import Part, ports
@@ -18,7 +19,7 @@ def clients(link: Link, port: int, limits: Limits) -> int:
 
 def loaded(link: Link, node: Node, limits: Limits) -> list[str]:
     try:
-        with client(link, listens(node), limits.seconds) as api:
+        with client(link, node.listens, limits.seconds) as api:
             return api.loaded()
     except NoAnswer:
         return []

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import get_args
 
-from fleetctl.gather import Observer, answers
+from fleetctl.gather import Observer
 from fleetctl.links import Link
 from fleetctl.links.elevate import root_shell
+from fleetctl.links.exchange import answers
 from fleetctl.model.facts import Scope
 from fleetctl.shell import Part
 from fleetctl.shell.survey import find_state

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from fleetctl.gather import client, listens
+from fleetctl.gather import client
 from fleetctl.links import Link
 from fleetctl.model.fleet import Node
 from fleetctl.ollama.api import NoAnswer, Progress
@@ -26,7 +26,7 @@ class Stopped(Exception):
 def pull(link: Link, node: Node, model: str, tell: Tell, stop: threading.Event) -> None:
     files: dict[str, Progress] = {}
     moved = told = time.monotonic()
-    with client(link, listens(node), _STALLED) as api:
+    with client(link, node.listens, _STALLED) as api:
         for progress in api.pull(model):
             now = time.monotonic()
             before = files.get(progress.digest)
@@ -42,11 +42,11 @@ def pull(link: Link, node: Node, model: str, tell: Tell, stop: threading.Event) 
                 told = now
                 counts = [(each.completed, each.total) for each in files.values()]
                 tell(sum(done for done, _ in counts), sum(total for _, total in counts))
-    with client(link, listens(node), _STALLED) as api:
+    with client(link, node.listens, _STALLED) as api:
         if model.casefold() not in (name.casefold() for name in api.facts().models):
             raise NoAnswer("Ollama said that it was there, and does not list it")
 
 
 def delete(link: Link, node: Node, model: str) -> None:
-    with client(link, listens(node), _STALLED) as api:
+    with client(link, node.listens, _STALLED) as api:
         api.delete(model)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
-
 from fleetctl.errors import FleetError
 from fleetctl.links import Limits, Link
-from fleetctl.links.exchange import collect
-from fleetctl.shell import Garbled, Part, parse, quote, script
+from fleetctl.links.exchange import answers
+from fleetctl.shell import Part, quote
 
 # What is made here is for the user alone, by the script's umask; what is there keeps its mode.
 # A last line without its end would swallow the key.
 _INSTALL = r"""
+exec 2>&1
 cd || exit
 [ -d .ssh ] || mkdir .ssh || exit
 file=.ssh/authorized_keys
@@ -25,20 +24,12 @@ echo added
 
 def authorize(link: Link, public_key: str, limits: Limits) -> bool:
     """From now on this key logs in there; whether it had to be added."""
-    nonce = secrets.token_hex(16)
     commands = _INSTALL.format(key=quote(public_key), line=quote(f"{public_key} fleetctl"))
-    shell = link.shell()
-    shell.send(script([Part("key", commands)], nonce).encode())
-    shell.end_input()
-    output = collect(shell, limits)
-    try:
-        answer = parse(output.output, nonce)["key"]
-    except (Garbled, KeyError):
-        answer = None
-    if answer is None or answer.text.strip() not in ("there", "added"):
-        said = output.errors.decode(errors="replace").strip() or "the shell did not run the script"
+    said = answers(link.shell(), [Part("key", commands)], limits)["key"].text.split("\n")
+    word = next((line for line in reversed(said) if line.strip()), "nothing was said")
+    if word not in ("there", "added"):
         raise FleetError(
-            f"the key could not be put into ~/.ssh/authorized_keys: {said.splitlines()[-1]}",
+            f"the key could not be put into ~/.ssh/authorized_keys: {word}",
             hint="look at ~/.ssh on the machine: whose is it, and is its disk full?",
         )
-    return answer.text.strip() == "added"
+    return word == "added"

@@ -1,12 +1,17 @@
-"""Shells and streams, whatever carries them; what a shell prints, in bounds of time and size."""
+"""Shells and streams, whatever carries them; what a shell answers, in bounds of time and size."""
 
 from __future__ import annotations
 
+import logging
+import secrets
 import time
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fleetctl.errors import Exit, FleetError
+from fleetctl.shell import Garbled, Part, Record, parse, script
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +76,32 @@ def collect(process: Process, limits: Limits) -> Output:
         hint="raise --timeout if the machine is slow",
         exit_code=Exit.UNREACHABLE,
     )
+
+
+def answers(process: Process, parts: list[Part], limits: Limits) -> dict[str, Record]:
+    """What the node says to these questions."""
+    return records(process, send(process, parts), limits)
+
+
+def send(process: Process, parts: list[Part]) -> str:
+    """Asks; the answers will come with the nonce."""
+    nonce = secrets.token_hex(16)
+    process.send(script(parts, nonce).encode())
+    process.end_input()
+    return nonce
+
+
+def records(process: Process, nonce: str, limits: Limits) -> dict[str, Record]:
+    said = collect(process, limits)
+    _LOG.debug("said %r and %r", said.output, said.errors)
+    try:
+        return parse(said.output, nonce)
+    except Garbled as error:
+        text = (said.output or said.errors).decode(errors="replace")
+        last = [line for line in text.splitlines() if line.strip()][-1:]
+        heard = f"; it said: {last[0]}" if last else ""
+        raise FleetError(
+            f"its shell did not run the script ({error}){heard}",
+            hint="can this user run commands over SSH there? try: ssh … /bin/sh -c true",
+            exit_code=Exit.UNREACHABLE,
+        ) from None

@@ -8,6 +8,8 @@ from functools import lru_cache
 from urllib.parse import urlsplit
 
 OLLAMA_PORT = 11434
+ANY = ("0.0.0.0", "::")  # noqa: S104
+"""What a server listens on that takes connections from everywhere."""
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(\.(?!-)[A-Za-z0-9_-]{1,63})*\.?", re.ASCII)
 
 
@@ -72,6 +74,12 @@ def valid_host(text: str) -> str:
 def is_loopback(host: str) -> bool:
     named = host.lower() == "localhost"
     return named or (is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def place_of(listens: str) -> tuple[str, int]:
+    """Host and port at which a machine reaches its own server that listens there."""
+    host, port = split_host_port(listen_address(listens))
+    return "127.0.0.1" if host in ANY else host, port or OLLAMA_PORT
 
 
 def is_address(host: str) -> bool:

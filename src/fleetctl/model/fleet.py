@@ -55,6 +55,11 @@ class Node:
     origins: Mapping[str, str]
     """Where each effective value came from, by its key in the inventory."""
 
+    @property
+    def listens(self) -> str:
+        """Where its Ollama shall listen."""
+        return self.environment.get("OLLAMA_HOST", f"127.0.0.1:{address.OLLAMA_PORT}")
+
 
 @dataclass(frozen=True, slots=True)
 class Model:

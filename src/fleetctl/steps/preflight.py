@@ -65,9 +65,7 @@ def _sudo(seen: Preflight, subject: Subject) -> Iterator[Finding]:
 
 def _port(seen: Preflight, subject: Subject) -> Iterator[Finding]:
     """The port that Ollama shall have, if it has it not yet and somebody else has."""
-    listens = subject.node.environment.get("OLLAMA_HOST", "")
-    _, port = address.split_host_port(address.listen_address(listens))
-    wanted = port or address.OLLAMA_PORT
+    _, wanted = address.place_of(subject.node.listens)
     api = subject.facts.api
     if wanted in seen.ports and not (isinstance(api, Api) and api.port == wanted):
         text = f"port {wanted} is taken by something that is not Ollama"
