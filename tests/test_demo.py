@@ -55,7 +55,7 @@ def test_the_demo_runs_with_the_real_server(folder: Path) -> None:
     path = f"{folder}:{os.environ['PATH']}"
     outcome = FleetctlIn(folder)("demo", "--real-ollama", env={"PATH": path}).exits(0)
     look_at(outcome, folder / "fleetctl-demo")
-    log = folder / "fleetctl-demo/machines/mini/home/.ollama/logs/fleetctl-server.log"
+    log = folder / "fleetctl-demo/machines/studio/home/.ollama/logs/fleetctl-server.log"
     assert "gin" in log.read_text().lower(), "the simulated server has no such lines"
 
 
@@ -63,13 +63,13 @@ def look_at(outcome: Outcome, demo: Path) -> None:
     """What was said, and what is left of it all."""
     for step in STEPS:
         assert f"$ fleetctl {step.command}" in outcome.err
-    assert "mini: rolled back: Ollama crashed" in outcome.out
+    assert "studio: rolled back: Ollama crashed" in outcome.out
     assert "3 nodes: 2 as desired, 1 rolled back" in outcome.out
     assert "models_dir" not in (demo / "fleet.yaml").read_text()
     homes = {name: demo / "machines" / name / "home" for name in ("workstation", "studio", "mini")}
     settings = (homes["workstation"] / ".config/fleetctl/ollama.env").read_text()
     assert 'OLLAMA_KEEP_ALIVE="24h0m0s"' in settings
-    job = homes["mini"] / "Library/LaunchAgents/dev.fleetctl.ollama.plist"
+    job = homes["studio"] / "Library/LaunchAgents/dev.fleetctl.ollama.plist"
     environment = plistlib.loads(job.read_bytes())["EnvironmentVariables"]
     assert environment["OLLAMA_KEEP_ALIVE"] == "24h0m0s"
     assert "OLLAMA_MODELS" not in environment

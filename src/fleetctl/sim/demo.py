@@ -7,10 +7,12 @@ import difflib
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import gettempdir
@@ -39,6 +41,8 @@ agents:
   planner: {{model: light, description: Plans a change before anything is edited.}}
   implementer: {{model: heavy, description: Carries out one planned change.}}
 """
+_SECONDS = 10
+"""In which Ollama is up on a machine that was switched on."""
 _STYLES = {"+": "added", "-": "removed"}
 _NODE = """\
   {name}:
@@ -79,13 +83,13 @@ STEPS = (
     ),
     Step("Bring the edit to the nodes.", f"apply {QUICK} --no-diff"),
     Step(
-        "An edit that cannot work: mini has no such disk. It goes back by itself.",
+        "An edit that cannot work: studio has no such disk. It goes back by itself.",
         f"apply {QUICK}",
         5,
         (_GOOD, _BAD),
     ),
     Step("You take that edit back, and all is well.", "check", 0, (_BAD, _GOOD)),
-    Step("What was done on mini, by its own log.", "history mini"),
+    Step("What was done on studio, by its own log.", "history studio"),
 )
 """One line a command: what comes later in the product joins here."""
 
@@ -112,16 +116,25 @@ def real_server() -> Path | None:
 @contextmanager
 def running(folder: Path, server: Path | None) -> Iterator[Fleet]:
     """The machines, and a project that names them. With a real server nothing is downloaded: the
-    models are there already. The app of `studio` keeps its simulated one."""
-    models = LIBRARY if server else ()
+    models are there already. The app on `mini` keeps its simulated one."""
     with Fleet(folder / "machines", library=LIBRARY) as fleet:
-        machines = [
-            fleet.linux("workstation", server=server, models=models),
-            fleet.mac("studio", ollama="app"),
-            fleet.mac("mini", ollama="installed", server=server, models=models),
+        serving = [
+            fleet.linux("workstation", server=server, models=LIBRARY if server else ()),
+            fleet.mac("mini", ollama="app"),
         ]
+        machines = [*serving, fleet.mac("studio", ollama="installed", server=server)]
         (folder / "fleet.yaml").write_text(_inventory(fleet, machines, server))
+        for machine in serving:
+            _wait_for(machine)
         yield fleet
+
+
+def _wait_for(machine: Machine) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection((machine.host, machine.ollama_port)):
+            return
+        time.sleep(0.05)
 
 
 def _inventory(fleet: Fleet, machines: list[Machine], server: Path | None) -> str:
