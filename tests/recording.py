@@ -21,7 +21,7 @@ from tempfile import TemporaryDirectory
 from tests.conftest import ROOT
 
 _COLUMNS, _ROWS = 84, 38
-_SECONDS_A_LINE = 0.35
+_SECONDS_A_LINE = 0.2
 _LEFT, _TOP, _WIDTH, _HEIGHT = 16, 44, 8.43, 18
 _CLASSES = {"1": "b", "2": "d", "31": "r", "32": "g", "35": "m", "31;1": "r b"}
 _STYLE = """\
@@ -85,7 +85,7 @@ def _lines(text: str) -> Iterator[str]:
 def svg(found: list[list[str]]) -> str:
     width = _LEFT * 2 + _COLUMNS * _WIDTH
     height = _TOP + _LEFT + _ROWS * _HEIGHT
-    seconds = [4 + _SECONDS_A_LINE * len(screen) for screen in found]
+    seconds = [2 + _SECONDS_A_LINE * len(screen) for screen in found]
     return "\n".join(
         [
             '<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" '

@@ -13,7 +13,7 @@ from tests.sim.remote import answering, eventually
 
 ENV_FILE = ".config/fleetctl/ollama.env"
 STATE = ".local/state/fleetctl"
-QUICK = ("--yes", "--health-timeout", "5", "--settle", "0.2")
+QUICK = ("--yes", "--health-timeout", "12", "--settle", "0.2")
 
 
 @pytest.fixture

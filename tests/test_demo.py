@@ -8,7 +8,6 @@ import shlex
 import shutil
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
 
@@ -16,7 +15,7 @@ import pytest
 
 from fleetctl.sim.demo import STEPS, place
 from fleetctl.sim.processes import processes_with
-from tests.conftest import FleetctlIn, Outcome, finished
+from tests.conftest import FleetctlIn, finished
 
 
 @pytest.fixture
@@ -31,7 +30,7 @@ def folder() -> Iterator[Path]:
 @pytest.mark.slow
 def test_the_demo_runs_to_its_end_can_be_kept_and_cleans_up(folder: Path) -> None:
     fleetctl = FleetctlIn(folder)
-    demo = fleetctl.start("fleetctl", "demo", "--keep")
+    demo = fleetctl.start("fleetctl", "demo", "--keep", "--json")
     assert demo.stderr is not None
     shown = "".join(iter(demo.stderr.readline, f"  cd {folder / 'fleetctl-demo'}\n"))
     there = FleetctlIn(folder / "fleetctl-demo")
@@ -39,8 +38,10 @@ def test_the_demo_runs_to_its_end_can_be_kept_and_cleans_up(folder: Path) -> Non
         command = shlex.split(demo.stderr.readline())[1:]
         there(*command).exits(0)
     demo.send_signal(signal.SIGINT)
-    outcome = finished(demo)
-    look_at(replace(outcome, err=shown).exits(0), folder / "fleetctl-demo")
+    outcome = finished(demo).exits(0)
+    look_at(shown, folder / "fleetctl-demo")
+    played = {step["command"]: step["exit_code"] for step in outcome.json["steps"]}
+    assert {step.command: step.code for step in STEPS}.items() <= played.items()
     fleetctl("demo", "--clean").exits(0)
     assert not (folder / "fleetctl-demo").exists()
 
@@ -54,17 +55,17 @@ def test_the_demo_runs_with_the_real_server(folder: Path) -> None:
     shutil.copy(server, folder / "ollama")
     path = f"{folder}:{os.environ['PATH']}"
     outcome = FleetctlIn(folder)("demo", "--real-ollama", env={"PATH": path}).exits(0)
-    look_at(outcome, folder / "fleetctl-demo")
+    look_at(outcome.err + outcome.out, folder / "fleetctl-demo")
     log = folder / "fleetctl-demo/machines/studio/home/.ollama/logs/fleetctl-server.log"
     assert "gin" in log.read_text().lower(), "the simulated server has no such lines"
 
 
-def look_at(outcome: Outcome, demo: Path) -> None:
+def look_at(shown: str, demo: Path) -> None:
     """What was said, and what is left of it all."""
     for step in STEPS:
-        assert f"$ fleetctl {step.command}" in outcome.err
-    assert "studio: rolled back: Ollama crashed" in outcome.out
-    assert "3 nodes: 2 as desired, 1 rolled back" in outcome.out
+        assert f"$ fleetctl {step.command}" in shown
+    assert "studio: rolled back: Ollama crashed" in shown
+    assert "3 nodes: 2 as desired, 1 rolled back" in shown
     assert "models_dir" not in (demo / "fleet.yaml").read_text()
     homes = {name: demo / "machines" / name / "home" for name in ("workstation", "studio", "mini")}
     settings = (homes["workstation"] / ".config/fleetctl/ollama.env").read_text()

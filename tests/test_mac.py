@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import answering, connect, eventually, execute
 
-QUICK = ("--yes", "--health-timeout", "8", "--settle", "0.5")
+QUICK = ("--yes", "--health-timeout", "16", "--settle", "0.5")
 AGENT = "Library/LaunchAgents/dev.fleetctl.ollama.plist"
 
 

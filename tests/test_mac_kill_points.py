@@ -16,7 +16,7 @@ from tests.sim.remote import answering, eventually
 
 pytestmark = pytest.mark.slow
 
-QUICK = ("apply", "--yes", "--health-timeout", "8", "--settle", "0.2")
+QUICK = ("apply", "--yes", "--health-timeout", "16", "--settle", "0.2")
 AGENT = "Library/LaunchAgents/dev.fleetctl.ollama.plist"
 STATE = ".local/state/fleetctl"
 

@@ -50,7 +50,7 @@ def demo(keep: bool, clean: bool, real_ollama: bool, folder: Path, as_json: bool
     codes: list[tuple[str, int]] = []
     with demo.running(folder, server) as fleet:
         for step in demo.steps(fleet):
-            code = demo.play(step, folder, _tell)
+            code = demo.play(step, folder, _tell, sys.stderr if as_json else None)
             codes.append((step.command, code))
             if code != step.code:
                 what = f"fleetctl {step.command} ended with {code}, not with {step.code}"

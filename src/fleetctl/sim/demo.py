@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import gettempdir
+from typing import TextIO
 
 from fleetctl.sim.fleet import Fleet
 from fleetctl.sim.machine import OLLAMA_PORT, Machine
@@ -161,8 +162,10 @@ def steps(fleet: Fleet) -> Iterator[Step]:
     yield from rest
 
 
-def play(step: Step, folder: Path, tell: Callable[[str, str], None]) -> int:
-    """Runs one step, and gives the exit code of its command."""
+def play(
+    step: Step, folder: Path, tell: Callable[[str, str], None], output: TextIO | None = None
+) -> int:
+    """Runs one step, and gives the exit code of its command; its result goes to `output`."""
     tell(f"\n# {step.about}", "hint")
     if step.edit is not None:
         for line in _edited(folder / "fleet.yaml", *step.edit):
@@ -170,7 +173,8 @@ def play(step: Step, folder: Path, tell: Callable[[str, str], None]) -> int:
     shown = step.command.replace(" --fingerprint", " \\\n    --fingerprint")
     tell(f"$ fleetctl {shown}", "strong")
     command = [sys.executable, "-m", "fleetctl", *shlex.split(step.command)]
-    return subprocess.run(command, cwd=folder, env=_environment(folder), check=False).returncode
+    done = subprocess.run(command, cwd=folder, env=_environment(folder), stdout=output, check=False)
+    return done.returncode
 
 
 def _edited(file: Path, before: str, after: str) -> list[str]:
