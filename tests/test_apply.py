@@ -238,6 +238,15 @@ def test_prune_deletes_what_nothing_maps_after_the_restart(project: Project, box
     project.fleetctl("check").exits(0)
 
 
+def test_a_broken_playbook_keeps_nobody_from_the_history(project: Project, box: Machine) -> None:
+    project.fleetctl("apply", *QUICK).exits(0)
+    (project.fleetctl.folder / "playbooks").mkdir()
+    project.fleetctl.write("steps: none", "playbooks/apply.yaml")
+    assert "has no list of 'steps'" in project.fleetctl("check").exits(2).err
+    assert "restart Ollama" in project.fleetctl("history", "box").exits(0).out
+    project.fleetctl("remove", "box", *QUICK).exits(0)
+
+
 def test_only_what_is_asked_for_is_done(project: Project, box: Machine) -> None:
     project.write(models={"m": {"node": "box", "ollama_model": "tiny"}})
     outcome = project.fleetctl("apply", "--only", "ollama_models", *QUICK).exits(0)
