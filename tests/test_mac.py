@@ -206,7 +206,7 @@ def test_the_report_asks_a_mac_only_what_it_can_answer(project: Project) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("mode", "more"), [("brew", {"brew": "5.1.0"}), ("app", {})])
-def test_takeover_makes_room_for_our_agent_and_gives_back_what_does_not_work(
+def test_takeover_makes_room_for_our_agent_until_it_fails_or_is_removed(
     project: Project, mode: str, more: dict[str, str]
 ) -> None:
     mac = project.add_mac("mini", ollama=mode, **more)
@@ -227,3 +227,10 @@ def test_takeover_makes_room_for_our_agent_and_gives_back_what_does_not_work(
     mac.reboot()
     mac.log_in()
     eventually(lambda: project.fleetctl("check").code == 0, 30)
+
+    assert "done: start what ran Ollama" in project.fleetctl("remove", "mini", *QUICK).exits(0).err
+    assert not (mac.home / AGENT).exists()
+    for _ in range(2):
+        eventually(lambda: answering(mac))
+        mac.reboot()
+        mac.log_in()

@@ -28,7 +28,8 @@ OPERATIONS = {
         "replace 0", "replace 1", "verify", "reload", "enable", "displace", "run 0", "restart",
     ),
     "remove": (
-        "discard 0", "replace 1", "verify", "reload", "disable", "halt", "restart", "forget",
+        "discard 0", "replace 1", "verify", "reload", "disable", "halt", "hand_back", "restart",
+        "forget",
     ),
 }  # fmt: skip
 WANTED: Mapping[str, Mapping[str, str | None]] = {

@@ -37,6 +37,7 @@ show() {{
 """
 _ORIGIN = """
 [ ! -e "$state/origin/disabled" ] || echo disabled
+[ ! -r "$state/origin/displaced" ] || sed 's/^/displaced /' "$state/origin/displaced"
 for entry in "$state"/origin/*/; do show "$entry"; done"""
 
 # Newest first, so that the oldest copy of a file is the last word.
@@ -71,6 +72,7 @@ def _kept(record: Record) -> Kept:
             for path in paths
         },
         disabled="disabled" in record.text.split(),
+        displaced=record.text.partition("displaced ")[2].partition("\n")[0],
     )
 
 
@@ -122,6 +124,8 @@ def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
     if changed and service and service.active:
         why = ("its files go back to what they were",)
         yield Supervise("halt", service.scope) if unmade else Restart(service.scope, why)
+    if unmade and service and backends.rival(service, facts):
+        yield Supervise("hand_back", service.scope)
 
 
 def _unreadable(facts: Facts) -> Iterator[Finding]:

@@ -52,15 +52,17 @@ def settings(service: Service, text: str) -> Mapping[str, str]:
     return _backend(service).settings(service.mode, text)
 
 
-def supervisor(service: Service, facts: Facts) -> Supervisor:
+def supervisor(service: Service, rival: Service | None) -> Supervisor:
     """How the service is restarted, and so on, in shell; and how a rival makes room for it."""
-    return _backend(service).supervisor(service, rival(service, facts))
+    return _backend(service).supervisor(service, rival)
 
 
 def rival(service: Service, facts: Facts) -> Service | None:
-    """What runs the server now, in place of the service that should."""
-    others = (each for each in facts.services if each.active and each.mode != service.mode)
-    return next((each for each in others if each.scope == service.scope), None)
+    """What runs the server now in place of the service that should, or did before it was made."""
+    before = {kept.displaced for kept in facts.kept.values()}
+    others = (each for each in facts.services if each.active or each.mode in before)
+    same = (each for each in others if each.scope == service.scope)
+    return next((each for each in same if each.mode != service.mode), None)
 
 
 def _backend(service: Service) -> _Backend:

@@ -48,6 +48,7 @@ def batches(node: Node, plan: NodePlan, owner: str) -> Iterator[Batch]:
     """
     found = backends.service_of(node, plan.facts)
     service = found if isinstance(found, Service) else None
+    rival = backends.rival(service, plan.facts) if service else None
     host = plan.facts.host
     changes = tuple(change for _, change in plan.changes if isinstance(change, Scripted))
     undone = tuple(change for change in changes if isinstance(change, Recover))
@@ -68,7 +69,8 @@ def batches(node: Node, plan: NodePlan, owner: str) -> Iterator[Batch]:
             files=tuple(_files(chosen, host)),
             commands=tuple(each.commands for each in chosen if isinstance(each, RunCommand)),
             operations=tuple(_operations(chosen)),
-            supervisor=backends.supervisor(service, plan.facts) if service else Supervisor(),
+            supervisor=backends.supervisor(service, rival) if service else Supervisor(),
+            rival=rival.mode if rival else "",
         )
         yield Batch(level, chosen, transaction)
 

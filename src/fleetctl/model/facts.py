@@ -191,6 +191,8 @@ class Kept:
     """By path: as the file is, and as it was."""
     disabled: bool = False
     """Whether Ollama did not start at boot before fleetctl came."""
+    displaced: str = ""
+    """The mode of the service that had to make room for fleetctl's."""
 
 
 @dataclass(frozen=True, slots=True)

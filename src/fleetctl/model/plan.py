@@ -31,13 +31,14 @@ class WriteFile:
         return f"{verb} {self.path}"
 
 
-Verb = Literal["enable", "disable", "reload", "displace", "halt"]
+Verb = Literal["enable", "disable", "reload", "displace", "halt", "hand_back"]
 
 _TITLES: Mapping[Verb, str] = {
     "enable": "start Ollama at boot",
     "disable": "do not start Ollama at boot, as before",
     "displace": "stop what runs Ollama now, as the inventory says `takeover`",
     "halt": "stop Ollama, which was no service before",
+    "hand_back": "start what ran Ollama before `takeover`",
     "reload": "reload the definition of the service, which somebody changed",
 }
 

@@ -81,6 +81,8 @@ class Transaction:
     commands: tuple[str, ...] = ()
     operations: tuple[Operation, ...] = ()
     supervisor: Supervisor = Supervisor()
+    rival: str = ""
+    """What `displace` stops, by a word with which `remove` finds it again."""
 
 
 def script(transaction: Transaction, nonce: str, patience: Patience) -> str:
@@ -118,6 +120,7 @@ def _variables(transaction: Transaction, nonce: str, patience: Patience) -> Iter
         "verdict_seconds": str(patience.verdict),
         "silent_seconds": str(patience.silent),
         "manual": _manual(transaction.supervisor),
+        "rival": transaction.rival,
     }
     return (f"{name}={quote(value)}" for name, value in values.items())
 

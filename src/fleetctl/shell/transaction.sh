@@ -249,7 +249,12 @@ restart() {
 
 # What else runs the server makes room for the service.
 displace() {
-  true >"$journal/displaced" && bounded "$restart_seconds" service_displace
+  printf '%s\n' "$rival" >"$journal/displaced" && bounded "$restart_seconds" service_displace
+}
+
+# When the service goes for good, what it had displaced runs the server again.
+hand_back() {
+  true >"$journal/handed" && bounded "$restart_seconds" service_give_back
 }
 
 # For a service that was made here and goes again.
@@ -291,6 +296,8 @@ commit() {
   done
   [ ! -e "$journal/enabled" ] || [ -e "$state/origin/disabled" ] ||
     true >"$state/origin/disabled" || return
+  [ ! -e "$journal/displaced" ] || [ -e "$state/origin/displaced" ] ||
+    try cp "$journal/displaced" "$state/origin/displaced" || return
   [ ! -e "$journal/made" ] || cat "$journal/made" >>"$state/made" || return
   [ -d "$state/backups" ] || try mkdir "$state/backups" || return
   number=$(($(ls "$state/backups" | sort -n | tail -n 1) + 1))
@@ -331,6 +338,7 @@ put_all_back() {
 }
 
 serve_as_before() {
+  [ ! -e "$journal/handed" ] || bounded "$restart_seconds" service_displace || return
   [ -e "$journal/restarting" ] || [ -e "$journal/halted" ] || return 0
   if [ -e "$journal/inactive" ]; then
     bounded "$restart_seconds" service_stop
