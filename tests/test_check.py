@@ -173,6 +173,18 @@ def test_what_nodes_share_is_said_once(project: Project) -> None:
     assert "three: OLLAMA_KEEP_ALIVE stays 5m0s" in said
 
 
+def test_what_is_kept_in_the_project_is_not_for_git_and_nobody_else(project: Project) -> None:
+    machine = project.add("box", trusted=False)
+    state = project.fleetctl.folder / ".fleetctl"
+    project.fleetctl("trust", "box", "--fingerprint", machine.fingerprint).exits(0)
+    project.fleetctl("check", "--only", "wait_http").exits(0)
+    assert (state / ".gitignore").read_text() == "*\n"
+    assert {path.name: path.stat().st_mode & 0o077 for path in (state, state / "logs")} == {
+        ".fleetctl": 0,
+        "logs": 0,
+    }
+
+
 def test_check_writes_nothing(project: Project) -> None:
     machine = project.add("box", models=["tiny"])
     eventually(lambda: answering(machine))

@@ -11,6 +11,7 @@ import click
 from fleetctl.cli import options
 from fleetctl.cli.inventory import load_fleet
 from fleetctl.cli.options import Changing, Flags
+from fleetctl.cli.project import make_state
 from fleetctl.errors import Exit, FleetError
 from fleetctl.ui import console
 
@@ -104,6 +105,7 @@ def follow(
     first_time = command == "provision"
     playbook = "provision" if first_time else "apply"
     request = request_for(fleet, flags, nodes, playbook, yes=how is not None and how.yes)
+    make_state(fleet.state)
     log = open_log(fleet.state, command)
     rollout = _rollout(flags, how, all_or_nothing=first_time) if how else None
     report = run(request, _listener(request, flags), rollout, task)

@@ -61,7 +61,9 @@ def init(output: Path, force: bool, as_json: bool) -> None:
 def make_state(folder: Path) -> None:
     """The folder of what fleetctl keeps for itself, which is nobody else's and not for git."""
     folder.mkdir(mode=0o700, exist_ok=True)
-    (folder / ".gitignore").write_text("*\n")
+    ignored = folder / ".gitignore"
+    if not ignored.exists():
+        ignored.write_text("*\n")
 
 
 def write_whole(file: Path, data: bytes) -> None:

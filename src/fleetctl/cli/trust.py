@@ -9,6 +9,7 @@ import click
 
 from fleetctl.cli import options
 from fleetctl.cli.inventory import load_fleet, one_node
+from fleetctl.cli.project import make_state
 from fleetctl.errors import Exit, FleetError
 from fleetctl.ui import console
 
@@ -54,6 +55,7 @@ def trust(
         if asks and not (sys.stdin.isatty() and options.ask_about_host_key(name, shown)):
             hint = f"fleetctl trust {chosen.name} --fingerprint {shown}"
             raise FleetError(f"{name} shows {shown}", hint=hint, exit_code=Exit.REFUSED)
+        make_state(fleet.state)
         keys.trust(name, key)
     said = "known" if known else "trusted"
     if as_json:

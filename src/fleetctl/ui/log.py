@@ -20,7 +20,7 @@ def log(event: Event) -> None:
 def open_log(state: Path, command: str) -> Path:
     """Begins the log of a run; the oldest ones go."""
     folder = state / "logs"
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     for old in sorted(folder.glob("*.log"))[: -_KEPT + 1]:
         old.unlink(missing_ok=True)
     moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%f")
