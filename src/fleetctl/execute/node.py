@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -18,7 +17,7 @@ from fleetctl.execute.session import Course, Session
 from fleetctl.gather import Observer
 from fleetctl.links import Link, Process
 from fleetctl.links.elevate import root_shell
-from fleetctl.model.events import Did, Doing, Listener, Noted, Pulling
+from fleetctl.model.events import Did, Doing, Listener, Noted
 from fleetctl.model.facts import Api
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import (
@@ -26,12 +25,10 @@ from fleetctl.model.plan import (
     Level,
     ModelChange,
     NodePlan,
-    PullModel,
     Recover,
     Restart,
 )
 from fleetctl.model.report import Outcome, State
-from fleetctl.ollama.api import NoAnswer
 from fleetctl.shell.transaction import Patience
 from fleetctl.steps.preflight import SUDO_RULE
 
@@ -237,32 +234,19 @@ class Work:
 
     def _models(self, changes: list[ModelChange]) -> Outcome | None:
         """Each by itself: that one cannot be had is no reason to do without the others."""
-        problems = list(self._model_problems(changes))
+        problems = []
+        means = self.means
+        for change, why in models.carry_out(
+            changes, self.link, self.node, means.tell, means.budget.stop
+        ):
+            if why is None:
+                self.done.append(change.title)
+            else:
+                problems.append(f"{change.title}: {why}")
         if not problems:
             return None
         hint = f"try it on {self.node.name} itself, with `ollama pull` or `ollama rm`"
         return self._outcome("failed", "; ".join(problems), hint)
-
-    def _model_problems(self, changes: list[ModelChange]) -> Iterator[str]:
-        for change in changes:
-            name, model = self.node.name, change.model
-            try:
-                if isinstance(change, PullModel):
-                    stop = self.means.budget.stop
-                    models.pull(self.link, self.node, model, self._pulling(model), stop)
-                else:
-                    models.delete(self.link, self.node, model)
-            except NoAnswer as error:
-                yield f"{change.title}: {error}"
-            except models.Stopped:
-                yield f"{change.title}: the run was stopped; what has arrived stays"
-                return
-            else:
-                self.done.append(change.title)
-                self.means.tell(Did(name, change.title))
-
-    def _pulling(self, model: str) -> models.Tell:
-        return lambda done, total: self.means.tell(Pulling(self.node.name, model, done, total))
 
     def _outcome(
         self,
