@@ -1,4 +1,4 @@
-"""Where the files are that travel with the program: playbooks, templates, inventories."""
+"""Where the files are that travel with the program: playbooks, templates, inventories, docs."""
 
 from __future__ import annotations
 

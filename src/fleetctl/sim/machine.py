@@ -1,6 +1,6 @@
 """A simulated machine of any kind: a folder, a user, an SSH server, ports, and what it started.
 
-What makes it Linux (or, later, a Mac) is its operating system, which is handed in."""
+What makes it a Linux machine or a Mac is its operating system, which is handed in."""
 
 import contextlib
 import os
