@@ -43,7 +43,12 @@ def demo(keep: bool, clean: bool, real_ollama: bool, folder: Path, as_json: bool
     if real_ollama and server is None:
         hint = "install Ollama, or leave --real-ollama out"
         raise FleetError("there is no `ollama` in the PATH", hint=hint, exit_code=Exit.USAGE)
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        shutil.rmtree(folder)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise FleetError(f"{folder} cannot be removed: {error.strerror}") from None
     if clean:
         return Exit.OK
     demo.make(folder)

@@ -115,8 +115,6 @@ class Service:
     reload_pending: bool = False
     definition: str = ""
     """The file that defines it."""
-    owner: str = ""
-    """The user that the server runs as."""
     sources: tuple[Source, ...] = ()
     """What the next start will get, in order: the last one that sets a variable wins."""
     running: Mapping[str, str] | Unknown = Unknown("it does not run")

@@ -36,6 +36,11 @@ def moment(log: str) -> datetime | None:
         return None
 
 
+def only_informs(line: str) -> bool:
+    """Whether a line of the log is of the kind that every start writes."""
+    return " level=INFO " in line
+
+
 def computes_on(log: str) -> list[str]:
     """The libraries of the devices that it found at its last start: CUDA, Metal, cpu."""
     last = log.rpartition('msg="server config"')[2]

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from fleetctl.errors import Exit
 from fleetctl.model.plan import Change, Finding, Level, Lost, NodePlan, Result, WriteFile
 from fleetctl.model.report import Outcome, Report
+from fleetctl.model.server_log import only_informs
 from fleetctl.ui.console import printable, styled
 
 _SHOWN = 3
@@ -56,7 +57,7 @@ def _failure(
 def _telling(said: Iterable[str]) -> Iterable[str]:
     """Each line once, and what Ollama only mentions only if there is nothing else."""
     lines = [line for line in said if line.strip()]
-    return dict.fromkeys([line for line in lines if " level=INFO " not in line] or lines)
+    return dict.fromkeys([line for line in lines if not only_informs(line)] or lines)
 
 
 def summary(report: Report) -> str:
