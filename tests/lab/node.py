@@ -161,7 +161,9 @@ class Node:
 
     def cut_power(self) -> None:
         """Stop the machine at once, as a power cut would; the files stay."""
-        Cgroup(f"{self.cgroup.name}/payload").end()
+        payload = Cgroup(f"{self.cgroup.name}/payload")
+        payload.freeze()
+        payload.end()
         self.supervisor.end(NO_SIGNAL)  # systemd-nspawn clears up, and then ends by itself
         self.cgroup.remove()
         self.network.detach(self.host)
