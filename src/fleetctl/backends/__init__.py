@@ -16,16 +16,11 @@ from fleetctl.shell.transaction import Supervisor
 
 class _Backend(Protocol):
     @property
-    def NAME(self) -> str: ...  # noqa: N802
-
-    @property
     def FILES(self) -> Mapping[Mode, tuple[ServiceFile, ...]]: ...  # noqa: N802
 
     def parts(self) -> list[Part]: ...
 
     def read(self, records: Mapping[str, Record], /) -> Iterator[Service]: ...
-
-    def settings(self, mode: Mode, text: str, /) -> Mapping[str, str]: ...
 
     def supervisor(self, service: Service, rival: Service | None, /) -> Supervisor: ...
 
@@ -47,11 +42,6 @@ def files(service: Service) -> tuple[ServiceFile, ...]:
     return _backend(service).FILES[service.mode]
 
 
-def settings(service: Service, text: str) -> Mapping[str, str]:
-    """The variables in a file of ours that holds them."""
-    return _backend(service).settings(service.mode, text)
-
-
 def supervisor(service: Service, rival: Service | None) -> Supervisor:
     """How the service is restarted, and so on, in shell; and how a rival makes room for it."""
     return _backend(service).supervisor(service, rival)
@@ -66,7 +56,7 @@ def rival(service: Service, facts: Facts) -> Service | None:
 
 
 def _backend(service: Service) -> _Backend:
-    return next(each for each in _ALL if service.backend == each.NAME)
+    return next(each for each in _ALL if service.mode in each.FILES)
 
 
 def service_of(node: Node, facts: Facts) -> Service | Finding:

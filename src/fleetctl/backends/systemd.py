@@ -15,19 +15,18 @@ from fleetctl.model.facts import File, Mode, Scope, Service, Source, Sudo, Unkno
 from fleetctl.shell import Part, Record
 from fleetctl.shell.transaction import Supervisor
 
-NAME = "systemd"
 UNIT = "ollama.service"
 _DROP_IN = "zz-fleetctl.conf"
 
 FILES: Mapping[Mode, tuple[ServiceFile, ...]] = {
     "system": (
-        ServiceFile("systemd/ollama.env", "/etc/fleetctl/ollama.env", holds_settings=True),
+        ServiceFile("systemd/ollama.env", "/etc/fleetctl/ollama.env", systemd_env_file.decode),
         ServiceFile(
             "systemd/drop-in.conf", f"/etc/systemd/system/{UNIT}.d/{_DROP_IN}", defines=True
         ),
     ),
     "user": (
-        ServiceFile("systemd/ollama.env", "~/.config/fleetctl/ollama.env", holds_settings=True),
+        ServiceFile("systemd/ollama.env", "~/.config/fleetctl/ollama.env", systemd_env_file.decode),
         ServiceFile(
             "systemd/drop-in.conf", f"~/.config/systemd/user/{UNIT}.d/{_DROP_IN}", defines=True
         ),
@@ -108,7 +107,7 @@ printf '%s\\n' "$words"
 
 
 def parts() -> list[Part]:
-    return [Part(f"{NAME} {scope}", _ask(scope), system="Linux") for scope in _SCOPES]
+    return [Part(f"systemd {scope}", _ask(scope), system="Linux") for scope in _SCOPES]
 
 
 def _ask(scope: Scope) -> str:
@@ -120,10 +119,6 @@ def _ask(scope: Scope) -> str:
         properties=_PROPERTIES,
         files=" ".join(f'"{path}"' for path in paths),
     )
-
-
-def settings(mode: Mode, text: str) -> Mapping[str, str]:
-    return systemd_env_file.decode(text)
 
 
 def supervisor(service: Service, rival: Service | None) -> Supervisor:
@@ -145,7 +140,7 @@ def supervisor(service: Service, rival: Service | None) -> Supervisor:
 def read(records: Mapping[str, Record]) -> Iterator[Service]:
     """What was answered, for each scope in which systemd knows the unit or could."""
     for scope in _SCOPES:
-        record = records.get(f"{NAME} {scope}")
+        record = records.get(f"systemd {scope}")
         if record is not None and record.status == 0:
             yield _service(scope, record)
 
@@ -163,7 +158,6 @@ def _service(scope: Scope, record: Record) -> Service:
     pid = int(first("MainPID")) if first("MainPID").isdecimal() else 0
     asked = record.sections.get("asked", b"unasked").decode(errors="replace")
     return Service(
-        backend=NAME,
         scope=scope,
         mode=scope,
         loaded=first("LoadState") == "loaded",

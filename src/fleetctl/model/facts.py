@@ -94,7 +94,6 @@ class Source:
 class Service:
     """One way in which Ollama is, or could be, run on a node."""
 
-    backend: str
     scope: Scope
     mode: Mode
     loaded: bool

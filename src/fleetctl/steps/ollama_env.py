@@ -40,9 +40,9 @@ class OllamaEnv(Step):
         for path, described in files.items():
             file = service.files.get(path, File(None))
             details: tuple[str, ...] = ()
-            if described.holds_settings:
+            if described.decode:
                 before = file.content if isinstance(file.content, str) else ""
-                written = backends.settings(service, before)
+                written = described.decode(before)
                 details = tuple(_details(node.environment, written, service, host))
             wanted = WriteFile(
                 described.path,
