@@ -43,13 +43,13 @@ def node(request: pytest.FixtureRequest, tmp_path: Path) -> LocalNode:
 def local_node(kind: str, folder: Path) -> LocalNode:
     needs_shell("dash")
     root = folder / "node"
-    restart = Restart("system", ("it shall",))
+    restart = Restart(True, ("it shall",))
     command = RunCommand("a command", f"echo done >{root}/commanded", as_root=True)
     verbs: tuple[Verb, ...] = ("enable", "displace")
     last: tuple[Scripted, ...] = (command, restart)
     if kind == "remove":
         verbs, last = ("disable", "halt", "hand_back"), (restart, Forget(as_root=True))
-    then = (*(Supervise(verb, "system") for verb in verbs), *last)
+    then = (*(Supervise(verb, True) for verb in verbs), *last)
     return LocalNode(root, WANTED[kind], then, BEFORE[kind], kind == "remove")
 
 

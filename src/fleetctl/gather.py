@@ -64,8 +64,10 @@ def gather(
     nonce = exchange.send(shell, parts)
     api = ask(link, node.listens, limits.seconds)
     records = exchange.records(shell, nonce, limits)
+    host = survey.host(records)
     services = backends.read(records)
-    if password is not None and any(service.hides_from_us for service in services):
+    hidden = host.uid != 0 and any(service.hides_from_us for service in services)
+    if hidden and password is not None:
         root = root_shell(link, password, limits.seconds)
         services = backends.read(exchange.answers(root, backends.parts(), limits))
     if isinstance(api, Unknown):
@@ -73,7 +75,7 @@ def gather(
         elsewhere = next((each for each in running if each and each != node.listens), None)
         api = ask(link, elsewhere, limits.seconds) if elsewhere else api
     return Facts(
-        host=survey.host(records),
+        host=host,
         services=services,
         servers=tuple(survey.servers(records["servers"])) if "servers" in records else (),
         api=api,

@@ -59,21 +59,25 @@ def _backend(service: Service) -> _Backend:
     return next(each for each in _ALL if service.mode in each.FILES)
 
 
-def service_of(node: Node, facts: Facts) -> Service | Finding:
-    """The service that is to be kept as the inventory says, or why there is none."""
+def service_of(node: Node, facts: Facts) -> Service | None:
+    """The service that is to be kept as the inventory says; `absence` says why there is none."""
+    if "nixos" in facts.host.traits:
+        return None
     known = [each for each in facts.services if each.loaded or each.blocked]
     if facts.host.programs and (node.service != "auto" or not facts.servers):
         known += [each for each in facts.services if each.creatable and each not in known]
     if node.service != "auto":
         known = [service for service in known if service.mode == node.service]
-    if known and "nixos" not in facts.host.traits:
-        return max(known, key=lambda each: (each.active, each.loaded, each.preference))
+    return max(known, key=lambda each: (each.active, each.loaded, each.preference), default=None)
+
+
+def absence(node: Node, facts: Facts) -> Finding:
+    """What runs Ollama instead of a service, and what its owner can do."""
     what, fix = _why_not(node, facts)
     return Finding(Level.OBSTACLE, what, fix)
 
 
 def _why_not(node: Node, facts: Facts) -> tuple[str, str]:
-    """What runs Ollama instead, and what its owner can do."""
     host = facts.host
     if "nixos" in host.traits:
         return "NixOS keeps its services itself", "set services.ollama.environmentVariables there"

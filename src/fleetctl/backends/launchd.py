@@ -105,12 +105,11 @@ def _own(answers: Answers, mode: Mode, domains: tuple[str, ...]) -> Service:
     """A job of ours, or one that could be made."""
     job = answers.job(domains, _LABEL)
     path = FILES[mode][0].path
-    free = answers.sudo in ("free", "root")
     return replace(
         _service(answers, mode, job, _LOG),
         loaded=bool(job.text or answers.content(path)),
         creatable=True,
-        preference=(1 if free else -1) if mode == "daemon" else 0,
+        preference=(1 if answers.root_is_free else -1) if mode == "daemon" else 0,
         enabled=_LABEL not in answers.disabled,
         definition=path,
     )
@@ -180,7 +179,6 @@ def _service(answers: Answers, mode: Mode, job: Job, log: str, program: str = ""
         effective=answers.effective(log, found[1] if found else None),
         log=log,
         computes_on=tuple(server_log.computes_on(answers.log(log))),
-        sudo=answers.sudo,
         files=answers.files,
     )
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from fleetctl import backends
 from fleetctl.model import address
-from fleetctl.model.facts import Service
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import NodePlan, Recover, Scripted
 from fleetctl.shell import survey
@@ -18,13 +17,12 @@ def transactions(node: Node, plan: NodePlan, owner: str) -> Iterator[Transaction
 
     Where a run was cut off, that is undone first and alone, as the plan was made before.
     """
-    found = backends.service_of(node, plan.facts)
-    service = found if isinstance(found, Service) else None
+    service = backends.service_of(node, plan.facts)
     rival = backends.rival(service, plan.facts) if service else None
     host = plan.facts.host
     changes = tuple(change for _, change in plan.changes if isinstance(change, Scripted))
     undone = tuple(change for change in changes if isinstance(change, Recover))
-    as_root = service is not None and service.scope == "system"
+    as_root = service is not None and service.as_root
     for level in (not as_root, as_root):
         chosen = tuple(change for change in undone or changes if change.as_root == level)
         if not chosen and level != as_root:

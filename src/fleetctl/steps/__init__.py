@@ -22,7 +22,7 @@ class Subject:
     fleet: Fleet
     node: Node
     facts: Facts
-    service: Service | Finding
+    service: Service | None
     templates: Templates
     elevates: bool = False
     """Whether there is a password for sudo."""

@@ -19,7 +19,7 @@ class OllamaEnv(Step):
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         service, node = subject.service, subject.node
-        if isinstance(service, Finding):
+        if service is None:
             return
         host = subject.facts.host
         files = {host.expanded(file.path): file for file in backends.files(service)}
@@ -49,7 +49,7 @@ class OllamaEnv(Step):
                 None,
                 subject.templates.render(described.template, values),
                 details=details,
-                as_root=service.scope == "system",
+                as_root=service.as_root,
                 defines=described.defines,
             )
             yield from difference(file, wanted)

@@ -18,7 +18,7 @@ class OllamaModels(Step):
         models = [each for each in subject.fleet.models.values() if node.name in each.nodes]
         wanted = dict.fromkeys(model.ollama_model for model in models)
         if isinstance(api, Unknown):
-            if wanted and not isinstance(subject.service, Finding):
+            if wanted and subject.service:
                 yield _unseen(subject.service, wanted, api.why)
             return
         there = {name.casefold() for name in api.models}

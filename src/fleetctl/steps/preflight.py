@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from fleetctl.model import address
-from fleetctl.model.facts import Api, Facts, Preflight, Service, Unknown
+from fleetctl.model.facts import Api, Facts, Preflight, Unknown
 from fleetctl.model.plan import Change, Finding, Level
 from fleetctl.shell import Part, Record, ports
 from fleetctl.steps import Step, Subject
@@ -52,7 +52,7 @@ class PreflightStep(Step):
 
 def _sudo(seen: Preflight, subject: Subject) -> Iterator[Finding]:
     service = subject.service
-    if not isinstance(service, Service) or service.scope != "system" or subject.elevates:
+    if service is None or not service.as_root or subject.elevates:
         return
     rule = SUDO_RULE.format(user=subject.facts.host.user)
     if seen.sudo == "refused":

@@ -15,6 +15,6 @@ class WaitHttp(Step):
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         api, service = subject.facts.api, subject.service
-        if isinstance(api, Unknown) and not isinstance(service, Finding) and service.active:
+        if isinstance(api, Unknown) and service and service.active:
             fix = "look at its log; is the address right?"
             yield Finding(Level.FAULT, f"Ollama runs, but {api.why}", fix)
