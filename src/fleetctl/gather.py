@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fleetctl import backends, way_back
 from fleetctl.errors import FleetError
-from fleetctl.links import Limits, Link, exchange
+from fleetctl.links import Link, exchange
 from fleetctl.links.dial import Dialler
 from fleetctl.links.elevate import root_shell
 from fleetctl.links.local import LocalLink
@@ -38,7 +38,7 @@ class Observer:
     dialler: Dialler
     parts: list[Part]
     planner: Callable[[Node, Facts], NodePlan]
-    limits: Limits
+    timeout: float
     password: str | None
 
     def connect(self, node: Node) -> Link:
@@ -48,7 +48,7 @@ class Observer:
         return self.planner(node, self.facts(link, node))
 
     def facts(self, link: Link, node: Node) -> Facts:
-        return gather(link, node, self.parts, self.limits, self.password)
+        return gather(link, node, self.parts, self.timeout, self.password)
 
 
 def connect(dialler: Dialler, node: Node) -> Link:
@@ -57,23 +57,23 @@ def connect(dialler: Dialler, node: Node) -> Link:
 
 
 def gather(
-    link: Link, node: Node, parts: list[Part], limits: Limits, password: str | None = None
+    link: Link, node: Node, parts: list[Part], timeout: float, password: str | None = None
 ) -> Facts:
     """The API is asked while the script runs. What needs root and a password comes last."""
     shell = link.shell()
     nonce = exchange.send(shell, parts)
-    api = ask(link, node.listens, limits.seconds)
-    records = exchange.records(shell, nonce, limits)
+    api = ask(link, node.listens, timeout)
+    records = exchange.records(shell, nonce, timeout)
     host = survey.host(records)
     services = backends.read(records)
     hidden = host.uid != 0 and any(service.hides_from_us for service in services)
     if hidden and password is not None:
-        root = root_shell(link, password, limits.seconds)
-        services = backends.read(exchange.answers(root, backends.parts(), limits))
+        root = root_shell(link, password, timeout)
+        services = backends.read(exchange.answers(root, backends.parts(), timeout))
     if isinstance(api, Unknown):
         running = (service.listens for service in services if service.active)
         elsewhere = next((each for each in running if each and each != node.listens), None)
-        api = ask(link, elsewhere, limits.seconds) if elsewhere else api
+        api = ask(link, elsewhere, timeout) if elsewhere else api
     return Facts(
         host=host,
         services=services,

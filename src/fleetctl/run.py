@@ -18,7 +18,7 @@ from fleetctl.execute.interrupt import patient
 from fleetctl.execute.node import Means, carry_out
 from fleetctl.execute.parallel import failure, in_parallel
 from fleetctl.gather import Observer, questions
-from fleetctl.links import Limits, Link
+from fleetctl.links import Link
 from fleetctl.links.dial import Dialler
 from fleetctl.links.host_keys import Ask, HostKeys
 from fleetctl.model.events import Ended, Listener, Looked, Planned
@@ -114,7 +114,7 @@ def _observer(request: Request, task: Task) -> Observer:
         dialler=Dialler(host_keys_of(request.fleet, request.ask), request.timeout, request.forks),
         parts=task.parts,
         planner=task.planner,
-        limits=Limits(request.timeout),
+        timeout=request.timeout,
         password=request.password() if request.password else None,
     )
 

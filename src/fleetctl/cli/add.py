@@ -21,7 +21,6 @@ from fleetctl.errors import Exit, FleetError
 from fleetctl.gather import connect, gather, questions
 from fleetctl.inventory.edit import Edited, with_node
 from fleetctl.inventory.load import DEFAULT_PLACES, read_bytes
-from fleetctl.links import Limits
 from fleetctl.links.authorize import authorize
 from fleetctl.links.dial import Dialler
 from fleetctl.links.host_keys import Ask, HostKeys
@@ -62,7 +61,7 @@ def add(
     with closing(Dialler(keys, timeout)) as dialler:
         node = edited.fleet.nodes[called or _UNNAMED]
         try:
-            facts = _look(dialler, node, password, yes, Limits(timeout))
+            facts = _look(dialler, node, password, yes, timeout)
         except LoginRefused as error:
             hint = error.hint if password else f"{again} --ask-password"
             raise FleetError(error.message, hint=hint, exit_code=error.exit_code) from None
@@ -134,24 +133,24 @@ def _judge(again: str, fingerprint: str | None, yes: bool) -> Ask:
 
 
 def _look(
-    dialler: Dialler, node: Node, password: Password | None, yes: bool, limits: Limits
+    dialler: Dialler, node: Node, password: Password | None, yes: bool, timeout: float
 ) -> Facts:
     """Where no key opens the door and there is a password, it is used once, to let the key in."""
     try:
-        facts = _facts(dialler, node, limits)
+        facts = _facts(dialler, node, timeout)
     except LoginRefused:
         if password is None:
             raise
         if not (yes or sys.stdin.isatty()):
             what = "your key would be put into its ~/.ssh/authorized_keys; nothing was done"
             raise FleetError(what, hint=_YES, exit_code=Exit.DIFFERS) from None
-        _let_key_in(dialler, node, password, limits)
+        _let_key_in(dialler, node, password, timeout)
     else:
         if password is not None:
             console.talk("your key opens it already; the password was not needed")
         return facts
     try:
-        return _facts(dialler, node, limits)
+        return _facts(dialler, node, timeout)
     except LoginRefused as error:
         raise FleetError(
             f"the key is in its ~/.ssh/authorized_keys now, and still {error.message}",
@@ -160,12 +159,12 @@ def _look(
         ) from None
 
 
-def _facts(dialler: Dialler, node: Node, limits: Limits) -> Facts:
+def _facts(dialler: Dialler, node: Node, timeout: float) -> Facts:
     with closing(connect(dialler, node)) as link:
-        return gather(link, node, questions(()), limits)
+        return gather(link, node, questions(()), timeout)
 
 
-def _let_key_in(dialler: Dialler, node: Node, password: Password, limits: Limits) -> None:
+def _let_key_in(dialler: Dialler, node: Node, password: Password, timeout: float) -> None:
     assert node.ssh is not None
     key = dialler.public_key(node.ssh)
     if key is None:
@@ -175,7 +174,7 @@ def _let_key_in(dialler: Dialler, node: Node, password: Password, limits: Limits
             exit_code=Exit.UNREACHABLE,
         )
     with closing(dialler.dial(node.name, node.ssh, password())) as link:
-        added = authorize(link, key, limits)
+        added = authorize(link, key, timeout)
     console.talk(f"your key is in its ~/.ssh/authorized_keys {'now' if added else 'already'}")
 
 

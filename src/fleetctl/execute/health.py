@@ -63,8 +63,7 @@ def answering(
 
 def _within(observer: Observer, seconds: float) -> Observer:
     """For a server that takes connections and says nothing, which must not cost more than that."""
-    limits = replace(observer.limits, seconds=min(observer.limits.seconds, seconds))
-    return replace(observer, limits=limits)
+    return replace(observer, timeout=min(observer.timeout, seconds))
 
 
 def _start(facts: Facts, node: Node) -> tuple[str, int | None] | None:

@@ -149,7 +149,7 @@ class Work:
             return self.link.shell()
         observer = self.means.observer
         try:
-            return root_shell(self.link, observer.password, observer.limits.seconds)
+            return root_shell(self.link, observer.password, observer.timeout)
         except FleetError as error:
             rule = SUDO_RULE.format(user=plan.facts.host.user)
             hint = f"use -K, or put this into /etc/sudoers.d/fleetctl there: {rule}"
@@ -201,15 +201,15 @@ class Work:
 
     def _say_who_is_disturbed(self, port: int) -> None:
         """A restart ends what is in flight."""
-        limits = self.means.observer.limits
+        timeout = self.means.observer.timeout
         deadline = time.monotonic() + _IDLE_SECONDS
-        count = idle.clients(self.link, port, limits)
+        count = idle.clients(self.link, port, timeout)
         while self.means.wait_idle and count and time.monotonic() < deadline:
             self.means.tell(Doing(self.node.name, f"waiting for {count} clients of Ollama"))
             if self.means.budget.stop.wait(1):
                 return
-            count = idle.clients(self.link, port, limits)
-        if loaded := idle.loaded(self.link, self.node, limits):
+            count = idle.clients(self.link, port, timeout)
+        if loaded := idle.loaded(self.link, self.node, timeout):
             text = f"the restart unloads {', '.join(loaded)}"
             self.means.tell(Noted(self.node.name, text))
         if count:
