@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import click
@@ -74,7 +75,7 @@ def request_for(
         raise FleetError(what, hint=did_you_mean(kind, KINDS), exit_code=Exit.USAGE)
     return Request(
         fleet,
-        select(fleet, ",".join(nodes) or flags.limit).nodes,
+        select(fleet, ",".join(nodes) or flags.limit),
         playbook=playbook,
         only=frozenset(flags.only),
         forks=flags.forks,
@@ -132,26 +133,27 @@ def _next(command: str, report: Report) -> str:
 
 
 def _listener(request: Request, flags: Flags) -> Listener:
-    """The log and, beside it, JSON or what people read."""
+    """The log and, beside it, JSON or what people read. Events come from many threads."""
     from fleetctl.model.events import Planned
+    from fleetctl.ui import events
     from fleetctl.ui import plan as shown
-    from fleetctl.ui.events import Events
     from fleetctl.ui.log import log
     from fleetctl.ui.progress import Progress
 
-    events = Events()
+    one_at_a_time = threading.Lock()
     progress = Progress(node.name for node in request.nodes if node.ssh)
 
     def tell(event: Event) -> None:
         log(event)
-        if flags.json_events:
-            events.tell(event)
-            return
-        progress.tell(event)
-        if isinstance(event, Planned) and not flags.as_json:
-            for line in shown.lines(event.report, diff=flags.diff):
-                console.result(line)
-            sys.stdout.flush()  # the plan is seen before it happens, whoever reads it
+        with one_at_a_time:
+            if flags.json_events:
+                console.result(events.line(event))
+                return
+            progress.tell(event)
+            if isinstance(event, Planned) and not flags.as_json:
+                for line in shown.lines(event.report, diff=flags.diff):
+                    console.result(line)
+                sys.stdout.flush()  # the plan is seen before it happens, whoever reads it
 
     return tell
 
