@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -32,8 +31,6 @@ class Step(BaseModel):
     """A kind of step; its fields are what a playbook may say of it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: ClassVar[str]
 
     def probe(self, name: str) -> list[Part]:
         """Parts for the script that gathers facts; `name` is the step's own."""

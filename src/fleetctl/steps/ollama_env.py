@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
 from fleetctl import backends
 from fleetctl.model import variables
@@ -15,8 +14,6 @@ from fleetctl.steps.file import difference
 
 
 class OllamaEnv(Step):
-    kind: ClassVar[str] = "ollama_env"
-
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         service, node = subject.service, subject.node
         if service is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import ClassVar
 
 from fleetctl import backends
 from fleetctl.model import variables
@@ -14,8 +13,6 @@ from fleetctl.steps import Step, Subject
 
 
 class OllamaService(Step):
-    kind: ClassVar[str] = "ollama_service"
-
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         service, wanted = subject.service, subject.node.environment
         if service is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
 from fleetctl.model import address
 from fleetctl.model.facts import Api, Facts, Preflight, Unknown
@@ -32,8 +31,6 @@ section ports
 
 
 class PreflightStep(Step):
-    kind: ClassVar[str] = "preflight"
-
     def probe(self, name: str) -> list[Part]:
         return [Part("preflight", _ASK + ports.ask("LISTEN"))]
 
