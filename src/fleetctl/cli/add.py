@@ -14,9 +14,8 @@ from pathlib import Path
 
 import click
 
-from fleetctl.cli import options
 from fleetctl.cli.project import make_state, write_whole
-from fleetctl.cli.trust import another_key
+from fleetctl.cli.trust import is_right
 from fleetctl.errors import Exit, FleetError
 from fleetctl.gather import connect, gather, questions
 from fleetctl.inventory.edit import Edited, with_node
@@ -117,11 +116,7 @@ def _judge(again: str, fingerprint: str | None, yes: bool) -> Ask:
     """
 
     def judge(name: str, shown: str) -> bool:
-        if fingerprint is not None and fingerprint != shown:
-            raise another_key(name, shown, fingerprint)
-        if fingerprint is not None:
-            return True
-        if sys.stdin.isatty() and not yes and options.ask_about_host_key(name, shown):
+        if is_right(name, shown, fingerprint, somebody=sys.stdin.isatty() and not yes):
             return True
         raise FleetError(
             f"the host key of {name} is not known: {shown}",
