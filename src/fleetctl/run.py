@@ -26,6 +26,7 @@ from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Fleet, Node
 from fleetctl.model.plan import Level, Lost, NodePlan, Result
 from fleetctl.model.report import Outcome, Report, State
+from fleetctl.model.rollout import Rollout
 from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
 from fleetctl.render import Templates
@@ -47,23 +48,12 @@ class Request:
     forks: int
     timeout: float
     ask: Ask | None
-    password: Callable[[], str] | None
-    """Asks for the password of sudo, where one is to be used."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rollout:
-    """How changes go over the fleet."""
-
     confirm: Callable[[int], bool]
-    """Whether the plan that was shown shall be carried out, on so many nodes."""
-    serial: Callable[[int], int]
-    """How many may be down at once, of so many nodes."""
-    max_fail: Callable[[int], int] | None
-    patience: Patience
-    wait_idle: bool
+    """Asks whether the plan that was shown shall be carried out, on so many nodes."""
     all_or_nothing: bool
     """Whether one node that cannot be changed is a reason to change none."""
+    password: Callable[[], str] | None
+    """Asks for the password of sudo, where one is to be used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +146,13 @@ def _change(
     outcomes = {plan.node: _in_the_way(plan) for plan in report.blocked}
     able = [plan for plan in report.pending if plan.node not in outcomes]
     lost = [result for result in report.results if isinstance(result, Lost)]
-    if rollout.all_or_nothing and (outcomes or lost):
+    if request.all_or_nothing and (outcomes or lost):
         why = "another node is not ready, and nothing is begun before all are"
         outcomes |= {plan.node: Outcome(plan.node, "skipped", (), why) for plan in able}
         able = []
     if not able:
         return replace(report, outcomes=outcomes)
-    if not rollout.confirm(len(able)):
+    if not request.confirm(len(able)):
         return report
     count = len(report.results)
     stop = threading.Event()
@@ -172,7 +162,7 @@ def _change(
         observer=observer,
         tell=tell,
         owner=f"{_user()}@{platform.node()}",
-        patience=rollout.patience,
+        patience=Patience(healthy=rollout.health_timeout, stable=rollout.settle),
         gate=threading.Semaphore(max(1, rollout.serial(count))),
         budget=budget,
         wait_idle=rollout.wait_idle,
