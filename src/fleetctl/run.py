@@ -17,7 +17,7 @@ from fleetctl.execute.budget import Budget
 from fleetctl.execute.interrupt import patient
 from fleetctl.execute.node import Means, carry_out
 from fleetctl.execute.parallel import failure, in_parallel
-from fleetctl.gather import Observer, questions
+from fleetctl.gather import Observer, Task, questions
 from fleetctl.links import Link
 from fleetctl.links.dial import Dialler
 from fleetctl.links.host_keys import Ask, HostKeys
@@ -30,13 +30,11 @@ from fleetctl.model.rollout import Rollout
 from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
 from fleetctl.render import Templates
-from fleetctl.shell import Part, script
+from fleetctl.shell import script
 from fleetctl.shell.transaction import Patience
 
 _WAITING = 256
 """So many nodes may be waited for at once; the dialler sees to it that fewer are worked on."""
-
-Planner = Callable[[Node, Facts], NodePlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +54,6 @@ class Request:
     """Asks for the password of sudo, where one is to be used."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What to ask of each node, and how the answers become a plan."""
-
-    parts: list[Part]
-    planner: Planner
-
-
 def as_the_playbook_says(request: Request) -> Task:
     playbook = read_playbook(request.playbook, request.fleet.root)
     templates = Templates(request.fleet.root)
@@ -77,7 +67,7 @@ def as_the_playbook_says(request: Request) -> Task:
     return Task(questions(playbook), planner)
 
 
-def going_back(planner: Planner, since: int | None) -> Task:
+def going_back(planner: Callable[[Node, Facts], NodePlan], since: int | None) -> Task:
     """To what was before the change of that number, or before fleetctl came."""
     return Task([*questions(()), *way_back.parts(since)], planner)
 
@@ -102,8 +92,7 @@ def run(
 def _observer(request: Request, task: Task) -> Observer:
     return Observer(
         dialler=Dialler(host_keys_of(request.fleet, request.ask), request.timeout, request.forks),
-        parts=task.parts,
-        planner=task.planner,
+        task=task,
         timeout=request.timeout,
         password=request.password() if request.password else None,
     )
@@ -113,7 +102,7 @@ def _observer(request: Request, task: Task) -> Observer:
 def connected(request: Request) -> Iterator[tuple[Link, Observer]]:
     """To the one node of a request, to ask it something else; no playbook is needed for that."""
     (node,) = request.nodes
-    observer = _observer(request, Task([], lambda node, facts: NodePlan(node.name, facts)))
+    observer = _observer(request, Task([]))
     with closing(observer.dialler), closing(observer.connect(node)) as link:
         yield link, observer
 

@@ -17,7 +17,7 @@ import click
 from fleetctl.cli.project import make_state, write_whole
 from fleetctl.cli.trust import is_right
 from fleetctl.errors import Exit, FleetError
-from fleetctl.gather import connect, gather, questions
+from fleetctl.gather import Observer, Task, questions
 from fleetctl.inventory.edit import Edited, with_node
 from fleetctl.inventory.load import DEFAULT_PLACES, read_bytes
 from fleetctl.links.authorize import authorize
@@ -59,8 +59,9 @@ def add(
     keys = HostKeys(state / "known_hosts", _judge(again, fingerprint, yes), in_inventory=False)
     with closing(Dialler(keys, timeout)) as dialler:
         node = edited.fleet.nodes[called or _UNNAMED]
+        observer = Observer(dialler, Task(questions(())), timeout)
         try:
-            facts = _look(dialler, node, password, yes, timeout)
+            facts = _look(observer, node, password, yes)
         except LoginRefused as error:
             hint = error.hint if password else f"{again} --ask-password"
             raise FleetError(error.message, hint=hint, exit_code=error.exit_code) from None
@@ -127,25 +128,23 @@ def _judge(again: str, fingerprint: str | None, yes: bool) -> Ask:
     return judge
 
 
-def _look(
-    dialler: Dialler, node: Node, password: Password | None, yes: bool, timeout: float
-) -> Facts:
+def _look(observer: Observer, node: Node, password: Password | None, yes: bool) -> Facts:
     """Where no key opens the door and there is a password, it is used once, to let the key in."""
     try:
-        facts = _facts(dialler, node, timeout)
+        facts = _facts(observer, node)
     except LoginRefused:
         if password is None:
             raise
         if not (yes or sys.stdin.isatty()):
             what = "your key would be put into its ~/.ssh/authorized_keys; nothing was done"
             raise FleetError(what, hint=_YES, exit_code=Exit.DIFFERS) from None
-        _let_key_in(dialler, node, password, timeout)
+        _let_key_in(observer, node, password)
     else:
         if password is not None:
             console.talk("your key opens it already; the password was not needed")
         return facts
     try:
-        return _facts(dialler, node, timeout)
+        return _facts(observer, node)
     except LoginRefused as error:
         raise FleetError(
             f"the key is in its ~/.ssh/authorized_keys now, and still {error.message}",
@@ -154,22 +153,22 @@ def _look(
         ) from None
 
 
-def _facts(dialler: Dialler, node: Node, timeout: float) -> Facts:
-    with closing(connect(dialler, node)) as link:
-        return gather(link, node, questions(()), timeout)
+def _facts(observer: Observer, node: Node) -> Facts:
+    with closing(observer.connect(node)) as link:
+        return observer.facts(link, node)
 
 
-def _let_key_in(dialler: Dialler, node: Node, password: Password, timeout: float) -> None:
+def _let_key_in(observer: Observer, node: Node, password: Password) -> None:
     assert node.ssh is not None
-    key = dialler.public_key(node.ssh)
+    key = observer.dialler.public_key(node.ssh)
     if key is None:
         raise FleetError(
             "there is no key of yours to let in",
             hint="make one with ssh-keygen; if it has a passphrase: ssh-add",
             exit_code=Exit.UNREACHABLE,
         )
-    with closing(dialler.dial(node.name, node.ssh, password())) as link:
-        added = authorize(link, key, timeout)
+    with closing(observer.dialler.dial(node.name, node.ssh, password())) as link:
+        added = authorize(link, key, observer.timeout)
     console.talk(f"your key is in its ~/.ssh/authorized_keys {'now' if added else 'already'}")
 
 

@@ -18,10 +18,11 @@ from fleetctl.model.rollout import Rollout
 from fleetctl.ui import console
 
 if TYPE_CHECKING:
+    from fleetctl.gather import Task
     from fleetctl.model.events import Event, Listener
     from fleetctl.model.fleet import Fleet
     from fleetctl.model.report import Report
-    from fleetctl.run import Request, Task
+    from fleetctl.run import Request
 
 
 @click.command()
