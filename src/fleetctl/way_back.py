@@ -91,7 +91,7 @@ def plan_restore(node: Node, facts: Facts) -> NodePlan:
     return NodePlan(node.name, facts, tuple(changes), tuple(findings))
 
 
-def plan_remove(node: Node, facts: Facts, models: frozenset[str] = frozenset()) -> NodePlan:
+def plan_remove(node: Node, facts: Facts, models: frozenset[str]) -> NodePlan:
     """As if fleetctl had never been there."""
     there = models & set(() if isinstance(facts.api, Unknown) else facts.api.models)
     changes: list[Change] = [DeleteModel(model) for model in sorted(there)]

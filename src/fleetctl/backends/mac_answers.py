@@ -63,7 +63,7 @@ class Answers:
         found = next((file for at, file in self.files.items() if at.endswith(ending)), None)
         return found.content if found and isinstance(found.content, str) else ""
 
-    def serving(self, pid: int | None, program: str = "") -> tuple[int, datetime] | None:
+    def serving(self, pid: int | None, program: str) -> tuple[int, datetime] | None:
         """A server, by its number or by what it runs: its pid, and when it began."""
         for line in self.text("processes").splitlines():
             words = line.split(None, 7)

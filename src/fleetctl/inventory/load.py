@@ -18,7 +18,7 @@ from fleetctl.model.fleet import Fleet
 DEFAULT_PLACES = (Path("inventory/fleet.yaml"), Path("fleet.yaml"))
 
 
-def find(given: Path | None = None) -> Path:
+def find(given: Path | None) -> Path:
     """The file that was named, by option or FLEETCTL_INVENTORY, or the first of the usual ones."""
     if given is not None:
         return given

@@ -33,11 +33,11 @@ def lines(file: Path | None = None, depth: int = 0) -> Iterator[str]:
             yield block
 
 
-def aliases(file: Path | None = None) -> frozenset[str]:
+def aliases() -> frozenset[str]:
     """Names with a `HostName` of their own: they mean something to ssh, and nothing to others."""
     found: set[str] = set()
     names: list[str] = []
-    for keyword, words in map(_split, lines(file)):
+    for keyword, words in map(_split, lines()):
         match keyword:
             case "host":
                 names = [word for word in words if not re.search(r"[*?!]", word)]

@@ -30,7 +30,7 @@ class Keyring:
         self._lock = threading.Lock()
         self._parsed: dict[Path, paramiko.PKey | str] = {}
 
-    def login(self, files: Sequence[str], password: str | None = None) -> Login:
+    def login(self, files: Sequence[str], password: str | None) -> Login:
         """A password, or keys that were named, go alone: a full agent would use up the tries."""
         nothing_else = {"allow_agent": False, "look_for_keys": False}
         if password is not None:
