@@ -77,8 +77,7 @@ def _kept(record: Record) -> Kept:
 
 
 def _file(record: Record, mode: str, content: str, path: str) -> File:
-    listing = record.sections[f"{mode} {path}"].decode(errors="replace")
-    return File.listed(record.sections[f"{content} {path}"], listing)
+    return File.listed(record.sections[f"{content} {path}"], record.section(f"{mode} {path}"))
 
 
 def plan_restore(node: Node, facts: Facts) -> NodePlan:

@@ -164,7 +164,7 @@ def _service(answers: Answers, mode: Mode, job: Job, log: str, program: str = ""
     """What is the same in all four; the server is that of the job, or whoever runs the program."""
     found = answers.serving(job.pid, program) if job.pid or program else None
     file = FILES[mode][0]
-    ours = file.settings(answers.content(file.path))
+    ours = file.decode(answers.content(file.path)) if file.decode else {}
     hidden = "the environment of an app cannot be read" if program else "it does not run"
     return Service(
         scope="system" if mode == "daemon" else "user",

@@ -39,22 +39,20 @@ class Job:
 
 class Answers:
     def __init__(self, record: Record) -> None:
+        self._names = tuple(record.sections)
         self.gui = "gui" in record.text.split()
         self.root_is_free = record.section("sudo").strip() == "free"
-        self._texts = {name: raw.decode(errors="replace") for name, raw in record.sections.items()}
+        self.text = record.section
         self.files = dict(files_in(record))
         self.disabled = set(re.findall(r'"([^"]+)" => (?:disabled|true)', self.text("disabled")))
 
-    def text(self, section: str) -> str:
-        return self._texts.get(section, "")
-
     def job(self, domains: tuple[str, ...], *labels: str) -> Job:
         """The first of these jobs that launchd knows."""
-        for name, said in self._texts.items():
+        for name in self._names:
             kind, _, target = name.partition(" ")
             domain, _, label = target.rpartition("/")
             if kind == "job" and label in labels and domain.startswith(domains):
-                return Job(said)
+                return Job(self.text(name))
         return Job("")
 
     def content(self, path: str) -> str:
@@ -81,8 +79,8 @@ class Answers:
 
     def log(self, path: str) -> str:
         ending = path.removeprefix("~")
-        logs = ((name, text) for name, text in self._texts.items() if name.startswith("log "))
-        return next((text for name, text in logs if name.endswith(ending)), "")
+        logs = (name for name in self._names if name.startswith("log ") and name.endswith(ending))
+        return self.text(next(logs, ""))
 
     def effective(self, log: str, since: datetime | None) -> Mapping[str, str] | Unknown:
         """What the server says of itself, if it has said so since it began."""

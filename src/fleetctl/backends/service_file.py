@@ -19,13 +19,10 @@ class ServiceFile:
     defines: bool = False
     """Whether the init system must read its files again after a change of it."""
 
-    def settings(self, text: str) -> Mapping[str, str]:
-        return self.decode(text) if self.decode else {}
-
 
 def files_in(record: Record) -> Iterator[tuple[str, File]]:
     """By path, what a node has said: one listing of them all, and a section for each."""
-    listing = record.sections.get("modes", b"").decode(errors="replace").splitlines()
+    listing = record.section("modes").splitlines()
     modes = {line.partition(" -> ")[0].rpartition(" ")[2]: line for line in listing}
     for name, content in record.sections.items():
         kind, _, path = name.partition(" ")

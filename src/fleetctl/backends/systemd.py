@@ -214,13 +214,12 @@ def _assignments(text: str) -> dict[str, str]:
 
 
 def _running(record: Record) -> Mapping[str, str] | Unknown:
-    raw = record.sections.get("environ", b"")
-    if not raw:
+    said = record.section("environ")
+    if not said:
         return Unknown("the environment of its process is for root only")
-    entries = raw.decode(errors="replace").split("\0")
-    return dict(entry.split("=", 1) for entry in entries if "=" in entry)
+    return dict(entry.split("=", 1) for entry in said.split("\0") if "=" in entry)
 
 
 def _effective(record: Record) -> Mapping[str, str] | Unknown:
-    log = record.sections.get("log", b"").decode(errors="replace")
-    return server_log.effective(log) or Unknown("its log may not be read, or is gone")
+    said = server_log.effective(record.section("log"))
+    return said or Unknown("its log may not be read, or is gone")
