@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Protocol
+from typing import Any, Protocol
 
 # Paramiko loads `invoke` for `Match exec` in ssh_config only; links/route.py does where it is used.
 if "invoke" not in sys.modules:
@@ -12,7 +12,7 @@ if "invoke" not in sys.modules:
 
     del sys.modules["invoke"]
 
-from fleetctl.links.exchange import Process, Stream
+from fleetctl.links.exchange import Process
 
 __all__ = ["Link", "Process"]
 
@@ -23,7 +23,7 @@ class Link(Protocol):
     def shell(self) -> Process:
         """A new `/bin/sh -s` on the node."""
 
-    def tcp(self, host: str, port: int, timeout: float) -> Stream:
-        """A connection from the node to an address that it can reach."""
+    def tcp(self, host: str, port: int, timeout: float) -> Any:
+        """From the node to an address that it can reach: a socket, as far as HTTP needs one."""
 
     def close(self) -> None: ...

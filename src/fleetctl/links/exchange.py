@@ -1,11 +1,11 @@
-"""Shells and streams, whatever carries them; what a shell answers, in bounds of time and size."""
+"""Shells, whatever carries them, and what they answer, in bounds of time and size."""
 
 from __future__ import annotations
 
 import logging
 import secrets
 import time
-from typing import Any, Protocol
+from typing import Protocol
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.shell import Garbled, Part, Record, parse, script
@@ -23,18 +23,6 @@ class Process(Protocol):
     def end_input(self) -> None: ...
 
     def receive(self, seconds: float) -> tuple[bytes, bytes] | None: ...
-
-    def close(self) -> None: ...
-
-
-class Stream(Protocol):
-    """A connection to a port: a socket, as far as its users need one."""
-
-    def sendall(self, data: bytes, /) -> Any: ...
-
-    def makefile(self, mode: Any = ..., bufsize: Any = ..., /) -> Any: ...
-
-    def settimeout(self, seconds: float, /) -> None: ...
 
     def close(self) -> None: ...
 

@@ -9,8 +9,6 @@ import signal
 import socket
 import subprocess
 
-from fleetctl.links.exchange import Stream
-
 _SIZE = 2**16
 
 
@@ -18,7 +16,7 @@ class LocalLink:
     def shell(self) -> LocalProcess:
         return LocalProcess()
 
-    def tcp(self, host: str, port: int, timeout: float) -> Stream:
+    def tcp(self, host: str, port: int, timeout: float) -> socket.socket:
         return socket.create_connection((host, port), timeout)
 
     def close(self) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import paramiko
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.links.exchange import Stream
 from fleetctl.shell import COMMAND
 
 _SIZE = 2**16
@@ -30,7 +29,7 @@ class SshLink:
             raise FleetError(what, hint="try again", exit_code=Exit.UNREACHABLE) from error
         return SshProcess(channel)
 
-    def tcp(self, host: str, port: int, timeout: float) -> Stream:
+    def tcp(self, host: str, port: int, timeout: float) -> _ChannelStream:
         try:
             channel = self._transport.open_channel(
                 "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
