@@ -44,8 +44,9 @@ def answering(
     """The facts as soon as Ollama answers, or why it does not; `whoever` may run it."""
     deadline = time.monotonic() + seconds
     while True:
+        # a server that takes connections and says nothing must not cost more than what is left
         left = max(deadline - time.monotonic(), _LEAST)
-        facts = _within(observer, left).facts(link, node)
+        facts = replace(observer, timeout=min(observer.timeout, left)).facts(link, node)
         api = facts.api
         service = backends.service_of(node, facts)
         if whoever and not isinstance(api, Unknown):
@@ -59,11 +60,6 @@ def answering(
             why = api.why if isinstance(api, Unknown) else "its service is not running"
             return f"Ollama was not up after {seconds:g} s: {why}"
         time.sleep(_POLL)
-
-
-def _within(observer: Observer, seconds: float) -> Observer:
-    """For a server that takes connections and says nothing, which must not cost more than that."""
-    return replace(observer, timeout=min(observer.timeout, seconds))
 
 
 def _start(facts: Facts, node: Node) -> tuple[str, int | None] | None:

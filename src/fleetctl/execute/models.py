@@ -30,7 +30,8 @@ def carry_out(
             if isinstance(change, PullModel):
                 _pull(link, node, change.model, tell, stop)
             else:
-                _delete(link, node, change.model)
+                with client(link, node.listens, _STALLED) as api:
+                    api.delete(change.model)
         except NoAnswer as error:
             yield change, str(error)
         except _Stopped:
@@ -64,8 +65,3 @@ def _pull(link: Link, node: Node, model: str, tell: Listener, stop: threading.Ev
     with client(link, node.listens, _STALLED) as api:
         if model.casefold() not in (name.casefold() for name in api.facts().models):
             raise NoAnswer("Ollama said that it was there, and does not list it")
-
-
-def _delete(link: Link, node: Node, model: str) -> None:
-    with client(link, node.listens, _STALLED) as api:
-        api.delete(model)
