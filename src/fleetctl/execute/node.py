@@ -23,7 +23,7 @@ from fleetctl.model.fleet import Node
 from fleetctl.model.plan import DeleteModel, Level, ModelChange, NodePlan, Recover, Restart
 from fleetctl.model.report import Outcome, State
 from fleetctl.shell.transaction import Patience, Transaction
-from fleetctl.steps.preflight import SUDO_RULE
+from fleetctl.steps.preflight import ways_to_root
 
 _PASSES = 2
 """A guard of the user's may depend on an earlier step; nothing else needs a second pass."""
@@ -151,9 +151,7 @@ class Work:
         try:
             return root_shell(self.link, observer.password, observer.timeout)
         except FleetError as error:
-            rule = SUDO_RULE.format(user=plan.facts.host.user)
-            hint = f"use -K, or put this into /etc/sudoers.d/fleetctl there: {rule}"
-            raise FleetError(error.message, hint=hint) from error
+            raise FleetError(error.message, hint=ways_to_root(plan.facts.host)) from error
 
     def _failed(self, transaction: Transaction, course: Course, *, served: bool) -> Outcome:
         name = self.node.name

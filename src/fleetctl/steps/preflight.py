@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from fleetctl.model import address
-from fleetctl.model.facts import Api, Facts, Preflight, Unknown
+from fleetctl.model.facts import Api, Facts, Host, Preflight, Unknown
 from fleetctl.model.plan import Change, Finding, Level
 from fleetctl.shell import Part, Record, ports
 from fleetctl.steps import Step, Subject
@@ -16,8 +16,6 @@ _LEAST = 50_000
 
 _FLOOR = (0, 17, 1)
 """Before it anybody who reaches the port can read the server's memory (CVE-2026-7482)."""
-
-SUDO_RULE = "{user} ALL=(root) NOPASSWD: ALL"
 
 # sudo is only asked whether it would; nothing is done by it.
 _ASK = r"""
@@ -51,13 +49,18 @@ def _sudo(seen: Preflight, subject: Subject) -> Iterator[Finding]:
     service = subject.service
     if service is None or not service.as_root or subject.elevates:
         return
-    rule = SUDO_RULE.format(user=subject.facts.host.user)
     if seen.sudo == "refused":
-        fix = f"use -K, or put this into /etc/sudoers.d/fleetctl there: {rule}"
+        fix = ways_to_root(subject.facts.host)
         yield Finding(Level.OBSTACLE, "sudo needs a password", fix)
     elif seen.sudo == "absent":
         text = "Ollama is a service of the system, and there is no sudo"
         yield Finding(Level.OBSTACLE, text, "log in as root, or install sudo")
+
+
+def ways_to_root(host: Host) -> str:
+    """What to do where sudo lets nobody in."""
+    rule = f"{host.user} ALL=(root) NOPASSWD: ALL"
+    return f"use -K, or put this into /etc/sudoers.d/fleetctl there: {rule}"
 
 
 def _port(seen: Preflight, subject: Subject) -> Iterator[Finding]:
