@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fleetctl.errors import FleetError
-from fleetctl.inventory.document import MAX_ALIASED, Unreadable, read
+from fleetctl.inventory.document import MAX_ALIASED, parse, read
 from fleetctl.inventory.load import load
 from tests.conftest import FleetctlIn, clean_environment
 
@@ -116,13 +116,13 @@ def test_a_file_that_may_not_be_read_is_no_inventory(
 def test_aliases_within_the_budget_are_fine_and_beyond_it_are_not() -> None:
     row = f"a: &a [{', '.join(['x'] * 999)}]\n"
     within = MAX_ALIASED // 1000
-    assert read((row + f"b: [{', '.join(['*a'] * within)}]").encode()).value
-    with pytest.raises(Unreadable):
-        read((row + f"b: [{', '.join(['*a'] * (within + 1))}]").encode())
+    assert read((row + f"b: [{', '.join(['*a'] * within)}]").encode(), "fleet.yaml").value
+    with pytest.raises(FleetError, match="1 error"):
+        read((row + f"b: [{', '.join(['*a'] * (within + 1))}]").encode(), "fleet.yaml")
 
 
 def test_positions_point_at_keys_and_list_items() -> None:
-    positions = read(b"a:\n  b: [x, {c: 1}]\n", with_positions=True).positions
+    positions = parse(b"a:\n  b: [x, {c: 1}]\n", with_positions=True).positions
     assert {path: (at.line, at.column) for path, at in positions.items()} == {
         (): (1, 1),
         ("a",): (1, 1),

@@ -260,11 +260,11 @@ def test_in_any_inventory_all_old_lines_stay_in_order(
         parse(text.encode(), FILE)
     except FleetError:
         return  # nothing to be added to
-    old = document.read(text.encode()).value
+    old = document.parse(text.encode()).value
     edited = with_node(text.encode(), FILE, "new", values)
     assert is_there_in_order(text.splitlines(), edited.data.decode().splitlines())
     assert len(edited.data.splitlines()) - len(text.splitlines()) <= 4
     assert isinstance(old, dict)
     assert isinstance(old["nodes"], dict)
     expected = {**old, "nodes": {**old["nodes"], "new": values}}
-    assert document.read(edited.data).value == expected
+    assert document.parse(edited.data).value == expected

@@ -82,10 +82,7 @@ def _entries(name: str, project: Path, above: tuple[Path, ...]) -> Iterator[Entr
         what = "imports itself" if set(places) & set(above) else "is not there"
         raise FleetError(f"the playbook {name} {what}", exit_code=Exit.USAGE)
     data = file.read_bytes()
-    try:
-        read = document.read(data)
-    except document.Unreadable as error:
-        raise InvalidFile(str(file), [error.problem]) from None
+    read = document.read(data, str(file))
     root = read.value if isinstance(read.value, dict) else {}
     steps = root.get("steps")
     if read.problems or set(root) != {"steps"} or not isinstance(steps, list):

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from fleetctl.inventory.problems import Path, Position, Problem
+from fleetctl.inventory.problems import InvalidFile, Path, Position, Problem
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 32
@@ -28,7 +28,7 @@ _UNWANTED = re.compile("\r|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
 _WORDS: dict[str, bool | None] = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 
-class Unreadable(Exception):
+class _Unreadable(Exception):
     """The text ends or breaks off in a way that leaves nothing to validate."""
 
     def __init__(self, what: str, right: str | None = None, at: Position | None = None) -> None:
@@ -45,7 +45,15 @@ class Document:
     positions: dict[Path, Position] = field(default_factory=dict)
 
 
-def read(data: bytes, *, with_positions: bool = False) -> Document:
+def read(data: bytes, file: str) -> Document:
+    """What a file holds that has these bytes."""
+    try:
+        return parse(data)
+    except _Unreadable as error:
+        raise InvalidFile(file, [error.problem]) from None
+
+
+def parse(data: bytes, *, with_positions: bool = False) -> Document:
     """Positions of all values cost as much again; they are only needed to report an error."""
     events = _events(_text(data))
     reader = _Reader(events, with_positions)
@@ -56,7 +64,7 @@ def read(data: bytes, *, with_positions: bool = False) -> Document:
                 documents += 1
                 if documents > 1:
                     at = _position(event.start_mark)
-                    raise Unreadable("holds a second document", "delete the `---`", at)
+                    raise _Unreadable("holds a second document", "delete the `---`", at)
             case yaml.NodeEvent():
                 reader.document.value = reader.value(event, ())
     return reader.document
@@ -64,7 +72,7 @@ def read(data: bytes, *, with_positions: bool = False) -> Document:
 
 def located(problems: Iterable[Problem], data: bytes) -> list[Problem]:
     """The same problems, in the order of the document, each with the place nearest to it."""
-    positions = read(data, with_positions=True).positions
+    positions = parse(data, with_positions=True).positions
 
     def at(problem: Problem) -> Position:
         where = problem.where
@@ -78,19 +86,19 @@ def located(problems: Iterable[Problem], data: bytes) -> list[Problem]:
 
 def _text(data: bytes) -> str:
     if len(data) > MAX_BYTES:
-        raise Unreadable(f"has more than {MAX_BYTES // 2**20} MiB", "split the fleet")
+        raise _Unreadable(f"has more than {MAX_BYTES // 2**20} MiB", "split the fleet")
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        raise Unreadable("starts with a byte order mark", "save it as UTF-8 without one")
+        raise _Unreadable("starts with a byte order mark", "save it as UTF-8 without one")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         at = _position_after(data[: error.start].decode())
-        raise Unreadable("is not UTF-8 text", "save it as UTF-8", at) from None
+        raise _Unreadable("is not UTF-8 text", "save it as UTF-8", at) from None
     if found := _UNWANTED.search(text):
         at = _position_after(text[: found.start()])
         if found[0] == "\r":
-            raise Unreadable("has Windows line endings (CRLF)", "save it with LF endings", at)
-        raise Unreadable(f"holds the control character U+{ord(found[0]):04X}", "delete it", at)
+            raise _Unreadable("has Windows line endings (CRLF)", "save it with LF endings", at)
+        raise _Unreadable(f"holds the control character U+{ord(found[0]):04X}", "delete it", at)
     return text
 
 
@@ -111,11 +119,11 @@ def _events(text: str) -> Iterator[yaml.Event]:
         end = _position_after(text)
         at = min(_position(mark), end, key=lambda position: position.line)
         if mark and re.match(r" *\t", "".join(text.splitlines()[mark.line : mark.line + 1])):
-            raise Unreadable("is indented with a tab", "use spaces", at) from None
+            raise _Unreadable("is indented with a tab", "use spaces", at) from None
         what = f"is not valid YAML: {error.problem or error.context}"
-        raise Unreadable(what, "check quotes, brackets and indentation here", at) from None
+        raise _Unreadable(what, "check quotes, brackets and indentation here", at) from None
     except yaml.YAMLError as error:
-        raise Unreadable(f"is not valid YAML: {error}") from None
+        raise _Unreadable(f"is not valid YAML: {error}") from None
 
 
 class _Reader:
@@ -144,7 +152,7 @@ class _Reader:
             value = _scalar(event)
         elif len(path) >= MAX_DEPTH:
             at = _position(event.start_mark)
-            raise Unreadable(f"is nested deeper than {MAX_DEPTH} levels", at=at)
+            raise _Unreadable(f"is nested deeper than {MAX_DEPTH} levels", at=at)
         elif isinstance(event, yaml.MappingStartEvent):
             value = self._mapping(path)
         else:
@@ -171,10 +179,10 @@ class _Reader:
     def _key(self, event: yaml.Event, path: Path) -> str:
         if isinstance(event, yaml.AliasEvent):
             at = _position(event.start_mark)
-            raise Unreadable("has an alias for a key", "write the key out", at)
+            raise _Unreadable("has an alias for a key", "write the key out", at)
         if not isinstance(event, yaml.ScalarEvent):
             at = _position(event.start_mark)
-            raise Unreadable("has a key that is not text", "quote it", at)
+            raise _Unreadable("has a key that is not text", "quote it", at)
         self._refuse_tag(event, path)
         if event.implicit[0] and event.value == "<<":
             right = "use `groups` or `defaults`"
@@ -185,12 +193,12 @@ class _Reader:
         at = _position(event.start_mark)
         if event.anchor not in self._anchors:
             right = "an anchor must stand before its alias, not around it"
-            raise Unreadable(f"has an alias *{event.anchor} without an anchor", right, at)
+            raise _Unreadable(f"has an alias *{event.anchor} without an anchor", right, at)
         value, size = self._anchors[event.anchor]
         self._values += size - 1
         self._aliased += size
         if self._aliased > MAX_ALIASED:
-            raise Unreadable("grows beyond all bounds by its aliases", "write it out", at)
+            raise _Unreadable("grows beyond all bounds by its aliases", "write it out", at)
         return value
 
     def _refuse_tag(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent, path: Path) -> None:

@@ -50,8 +50,8 @@ def with_node(data: bytes, file: Path, name: str, values: Mapping[str, object]) 
         )
     try:
         text, added = _edited(data.decode(), name, values)
-        after = document.read(text.encode())
-    except (_Unclear, document.Unreadable, yaml.YAMLError):
+        after = document.read(text.encode(), str(file))
+    except (_Unclear, InvalidFile, yaml.YAMLError):
         raise _uneditable(file, name, values) from None
     # As text, since 1 is not true here, and the order counts.
     if repr(after.value) != repr({**before, "nodes": {**nodes, name: values}}):
@@ -69,10 +69,7 @@ def with_node(data: bytes, file: Path, name: str, values: Mapping[str, object]) 
 
 def _values(data: bytes, file: Path) -> dict[str, document.Value]:
     """What the file says; its own errors come first. Only `nodes` may be missing."""
-    try:
-        value = document.read(data).value
-    except document.Unreadable as error:
-        raise InvalidFile(str(file), [error.problem]) from None
+    value = document.read(data, str(file)).value
     if value is not None and (not isinstance(value, dict) or "nodes" in value):
         parse(data, file)
     return value if isinstance(value, dict) else {}

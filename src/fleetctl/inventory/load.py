@@ -40,10 +40,7 @@ def load(file: Path) -> tuple[Fleet, list[Problem]]:
 
 def parse(data: bytes, file: Path) -> tuple[Fleet, list[Problem]]:
     """The fleet that a file has when these are its bytes."""
-    try:
-        read = document.read(data)
-    except document.Unreadable as error:
-        raise InvalidFile(str(file), [error.problem]) from None
+    read = document.read(data, str(file))
     problems = [*read.problems, *names.problems(read.value)]
     try:
         inventory = InventorySection.model_validate(read.value)
