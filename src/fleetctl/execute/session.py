@@ -50,32 +50,28 @@ class Session:
         `tell` hears the numbers of the changes that were made. `judge` is asked once the service
         was restarted, and says why it must not stay so.
         """
-        for word, text in self._lines:
-            if word == "step" and text == "locked":
-                threading.Thread(target=self._beat, daemon=True).start()
-            if word in ("holding", "forgotten"):
-                self.course.word = "held" if self.course.word == "lost" else self.course.word
-                break
-            self._heard(word, text, tell, judge)
-        return self.course
-
-    def _heard(
-        self, word: str, text: str, tell: Callable[[int], None], judge: Callable[[], str | None]
-    ) -> None:
         course = self.course
-        if word in _DECIDING:
-            course.word, course.text = word, text
-        elif word == "did":
-            tell(int(text))
-        elif word == "failed":
-            number, _, course.why = text.partition(" ")
-            course.failed = int(number) if number.isdecimal() else None
-            course.said.clear()
-        elif word == "|":
-            course.said.append(text)
-        elif word == "restarted":
-            course.why = judge() or ""
-            self._say("rollback" if course.why else "commit")
+        for word, text in self._lines:
+            match word:
+                case "step" if text == "locked":
+                    threading.Thread(target=self._beat, daemon=True).start()
+                case "did":
+                    tell(int(text))
+                case "failed":
+                    number, _, course.why = text.partition(" ")
+                    course.failed = int(number) if number.isdecimal() else None
+                    course.said.clear()
+                case "|":
+                    course.said.append(text)
+                case "restarted":
+                    course.why = judge() or ""
+                    self._say("rollback" if course.why else "commit")
+                case "holding" | "forgotten":
+                    course.word = "held" if course.word == "lost" else course.word
+                    break
+                case _ if word in _DECIDING:
+                    course.word, course.text = word, text
+        return course
 
     def release(self) -> None:
         """The node is done; its lock goes."""
