@@ -21,6 +21,7 @@ from fleetctl.inventory.schema import (
     Layer,
     ModelSection,
     NodeSection,
+    PowerSection,
     Section,
     SshSection,
 )
@@ -155,7 +156,9 @@ def _given(section: Section, above: str = "") -> Iterator[tuple[str, object]]:
     for name in section.model_fields_set:
         key, value = f"{above}{name}", getattr(section, name)
         yield key, value
-        if isinstance(value, Section):
+        if isinstance(value, PowerSection):  # nothing behind `power:` takes an outer layer's back
+            yield "power.sleep", value.sleep
+        elif isinstance(value, Section):
             yield from _given(value, f"{key}.")
         elif isinstance(value, dict):
             yield from ((f"{key}.{each}", inner) for each, inner in value.items())
