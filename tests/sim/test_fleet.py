@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -13,14 +12,6 @@ import pytest
 
 from fleetctl.sim.fleet import Fleet
 from tests.sim.remote import alive, answering, connect, eventually, execute
-
-
-def test_machine_starts_well_under_a_second(fleet: Fleet) -> None:
-    fleet.linux("first")  # the first pays for what is shared
-    started = time.monotonic()
-    machine = fleet.linux("second", models=["tiny"])
-    eventually(lambda: answering(machine))
-    assert time.monotonic() - started < 1
 
 
 def test_bare_machine_has_no_ollama(fleet: Fleet) -> None:
@@ -118,10 +109,8 @@ def test_start_ends_what_a_killed_machine_left_behind(fleet: Fleet) -> None:
 
 
 def test_twenty_machines_at_once(fleet: Fleet) -> None:
-    started = time.monotonic()
     machines = [fleet.linux(f"node-{number}") for number in range(20)]
     for machine in machines:
         eventually(lambda machine=machine: answering(machine), 30)  # type: ignore[misc]
         with connect(machine) as client:
             assert execute(client, "systemctl --user is-active ollama").out == "active\n"
-    assert time.monotonic() - started < 20
