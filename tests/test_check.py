@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
-
 import pytest
 
-from fleetctl.errors import Exit
 from fleetctl.sim.machine import Machine
-from tests.conftest import clean_environment
+from tests.conftest import Outcome, clean_environment
 from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import answering, connect, drop_in, eventually, execute, write
+from tests.terminal import on_terminal
 
 ENV_FILE = ".config/fleetctl/ollama.env"
 DROP_IN = ".config/systemd/user/ollama.service.d/zz-fleetctl.conf"
@@ -203,31 +198,21 @@ def test_an_unknown_host_key_stops_before_anything_is_sent(project: Project) -> 
     assert f"fleetctl trust box --fingerprint {machine.fingerprint}" in out
 
 
-def at_a_terminal(
-    project: Project, *arguments: str, types: str = ""
-) -> subprocess.CompletedProcess[str]:
+def at_a_terminal(project: Project, *arguments: str) -> Outcome:
     folder = project.fleetctl.folder
-    main, side = pty.openpty()
-    os.write(main, types.encode())
-    done = subprocess.run(
-        [sys.executable, "-m", "fleetctl", *arguments],
-        cwd=folder,
+    return on_terminal(
+        "fleetctl",
+        *arguments,
+        folder=folder,
         env=clean_environment(folder),
-        stdin=side,
-        capture_output=True,
-        text=True,
-        timeout=30,
+        answers={"Make these changes": "n"},
     )
-    os.close(side)
-    os.close(main)
-    return done
 
 
 def test_with_yes_nobody_is_asked_about_a_host_key(project: Project) -> None:
     machine = project.add("box", trusted=False)
-    done = at_a_terminal(project, "apply", "--yes")
-    assert done.returncode == Exit.REFUSED, done.stderr
-    assert f"fleetctl trust box --fingerprint {machine.fingerprint}" in done.stdout
+    shown = at_a_terminal(project, "apply", "--yes").exits(8).err
+    assert f"fleetctl trust box --fingerprint {machine.fingerprint}" in shown
 
 
 def test_the_question_counts_only_nodes_that_can_be_changed(project: Project) -> None:
@@ -236,10 +221,9 @@ def test_the_question_counts_only_nodes_that_can_be_changed(project: Project) ->
         eventually(lambda machine=machine: answering(machine))  # type: ignore[misc]
     project.set("other", service="system")  # which it has not
     project.write(models={"m": {"nodes": ["box", "other"], "ollama_model": "tiny"}})
-    done = at_a_terminal(project, "apply", types="n\n")
-    assert "other: pull tiny:latest" in done.stdout
-    assert "Make these changes on 1 node?" in done.stderr
-    assert done.returncode == Exit.DIFFERS
+    shown = at_a_terminal(project, "apply").exits(3).err
+    assert "other: pull tiny:latest" in shown
+    assert "Make these changes on 1 node?" in shown
 
 
 def test_only_looks_at_the_kinds_that_were_named(project: Project) -> None:
