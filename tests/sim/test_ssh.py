@@ -8,8 +8,8 @@ import paramiko
 import pytest
 
 from fleetctl.sim.fleet import Fleet
+from fleetctl.sim.keys import make_key
 from fleetctl.sim.machine import Machine
-from fleetctl.sim.sshd import make_key
 from tests.sim.remote import Run, alive, connect, eventually, execute, listens
 
 
