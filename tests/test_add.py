@@ -14,7 +14,7 @@ from fleetctl.inventory.load import load
 from fleetctl.sim.machine import Machine
 from tests.adding import Adding
 from tests.fleet_fixtures import Project, snapshot
-from tests.sim.remote import answering, eventually
+from tests.sim.remote import until_answering
 
 SECRET = "open, sesame $HOME '"
 
@@ -22,7 +22,7 @@ SECRET = "open, sesame $HOME '"
 @pytest.fixture
 def box(project: Project) -> Machine:
     machine = project.fleet.linux("box", models=["tiny"])
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     return machine
 
 

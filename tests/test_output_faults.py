@@ -17,7 +17,7 @@ import pytest
 from fleetctl.errors import Exit
 from tests.conftest import clean_environment
 from tests.fleet_fixtures import Project, simulated_project
-from tests.sim.remote import answering, eventually
+from tests.sim.remote import until_answering
 from tests.terminal import Meanwhile, on_terminal, resize
 
 
@@ -27,7 +27,7 @@ def project() -> Iterator[Project]:
         machine = project.add("box")
         project.nodes["dead"] = {"ssh": {"host": "127.0.0.1", "port": 1}, "ollama": {"host": "::1"}}
         project.write()
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         yield project
 
 

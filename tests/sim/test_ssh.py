@@ -1,6 +1,7 @@
 """The SSH server of a simulated machine: what it does, and all that it must not do."""
 
 import socket
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -194,7 +195,7 @@ class TestTunnel:
         other.behave(version="9.9.9")
         for one, version in ((machine, b"0.24.0"), (other, b"9.9.9")):
             with connect(one) as client:
-                eventually(lambda one=one: listens(one))  # type: ignore[misc]
+                eventually(partial(listens, one))
                 assert version in self.ask(client, 11434)
                 assert version in self.ask(client, one.ollama_port)
 
