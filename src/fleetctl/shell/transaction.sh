@@ -400,7 +400,7 @@ left_dirty() {
 
 # What there is to know when the service does not do well: its log, and who has its port.
 evidence() {
-  service_log | grep -v -e 'msg="server config"' -e '^\[GIN\]' | tail -n 8
+  service_log | grep -v -e 'msg="server config"' -e '^\[GIN\]'
   ss -Hltnp "sport = :$port" 2>/dev/null || lsof -nP "-iTCP:$port" -sTCP:LISTEN 2>/dev/null
 }
 
