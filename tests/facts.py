@@ -58,7 +58,7 @@ def service_of(said: Mapping[str, Any]) -> Service:
     given: dict[str, str] = {"PATH": "/usr/bin", **said.get("given", {})}
     active = said.get("active", True)
     service = Service(
-        backend="systemd", scope="system", mode="system", loaded=True, enabled=True, active=active,
+        scope="system", mode="system", loaded=True, enabled=True, active=active,
         pid=42 if active else None, run="r1",
         definition="/etc/systemd/system/ollama.service",
     )  # fmt: skip

@@ -9,10 +9,11 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fleetctl.shell.transaction import FileChange, Operation, Patience, Supervisor, Transaction
+from fleetctl.model.plan import Scripted, WriteFile
+from fleetctl.shell.transaction import Patience, Supervisor, Transaction
 from fleetctl.shell.transaction import script as script_of
 
 Change = Callable[[str], str]
@@ -36,11 +37,11 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class LocalNode:
-    """`wanted` holds the files as they shall be, by name; None is absent."""
+    """`wanted` holds the files as they shall be, by name; None is absent. `then` comes after."""
 
     root: Path
     wanted: Mapping[str, str | None]
-    operations: tuple[Operation, ...]
+    then: tuple[Scripted, ...]
     before: Mapping[str, str]
     enabled: bool
     shell: tuple[str, ...] = ("dash", "-s")
@@ -80,23 +81,14 @@ class LocalNode:
 
     def transaction(self) -> Transaction:
         """Planned from what is there now."""
-        files = tuple(
-            FileChange(str(self.path(name)), _text(self.path(name)), after, 0o640)
+        files = [
+            WriteFile(str(self.path(name)), _text(self.path(name)), after, 0o640, defines=True)
             for name, after in self.wanted.items()
-        )
-        command = f"echo done >{self.root}/commanded"
-        return Transaction(
-            str(self.state),
-            "ada@desk",
-            "a test",
-            files=files,
-            commands=(command,),
-            operations=self.operations,
-            supervisor=self.supervisor,
-        )
+        ]
+        return replace(self.recovery(), changes=(*files, *self.then))
 
     def recovery(self) -> Transaction:
-        return Transaction(str(self.state), "ada@desk", "", supervisor=self.supervisor)
+        return Transaction(str(self.state), "ada@desk", "a test", supervisor=self.supervisor)
 
     def run(self, transaction: Transaction, change: Change = str, verdict: str = "commit") -> Heard:
         """One session to its end, whichever that is; the verdict may be silence, or no more."""

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.links import Limits
 from fleetctl.links.dial import Dialler
 from fleetctl.links.exchange import collect
 from fleetctl.links.host_keys import HostKeys
@@ -65,7 +64,7 @@ def says(link: SshLink | LocalLink, script: str) -> str:
     shell = link.shell()
     shell.send(script.encode())
     shell.end_input()
-    return collect(shell, Limits(10)).output.decode()
+    return collect(shell, 10)[0].decode()
 
 
 def test_a_shell_answers(box: Machine, home: Path) -> None:
@@ -81,12 +80,12 @@ def test_this_machine_is_a_node_without_ssh() -> None:
 @pytest.mark.parametrize("local", [True, False])
 def test_both_streams_are_drained_together(local: bool, box: Machine, home: Path) -> None:
     link = LocalLink() if local else dial(box, to(box), home)
-    fill = "head -c 3000000 /dev/zero"
+    fill = "head -c {} /dev/zero"
     shell = link.shell()
-    shell.send(f"{fill} >&2 & {fill}; wait\n".encode())
+    shell.send(f"{fill.format(200_000)} >&2 & {fill.format(3_000_000)}; wait\n".encode())
     shell.end_input()
-    output = collect(shell, Limits(20, errors=4_000_000))
-    assert (len(output.output), len(output.errors)) == (3_000_000, 3_000_000)
+    output, errors = collect(shell, 20)
+    assert (len(output), len(errors)) == (3_000_000, 200_000)
     link.close()
 
 
@@ -107,7 +106,7 @@ def test_a_script_that_hangs_is_given_up(local: bool, box: Machine, home: Path) 
     shell = link.shell()
     shell.send(b"sleep 60\n")
     with pytest.raises(FleetError, match=r"not answered in 0.3 s") as caught:
-        collect(shell, Limits(0.3))
+        collect(shell, 0.3)
     assert caught.value.exit_code == Exit.UNREACHABLE
     link.close()
 

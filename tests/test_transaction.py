@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,27 +12,19 @@ from typing import get_args
 
 import pytest
 
-from fleetctl import execute, shell
-from fleetctl.model.plan import Verb
-from fleetctl.shell.transaction import Operation
+from fleetctl import shell
+from fleetctl.model.plan import Forget, Restart, RunCommand, Scripted, Supervise, Verb
+from fleetctl.shell import transaction
 from tests.conftest import needs_shell
 from tests.disturbed import at_step
 from tests.local_node import LocalNode, dying_at_command
 from tests.test_shell import SHELLS
 
 SCRIPT = Path(shell.__file__).with_name("transaction.sh").read_text()
-BATCHES = Path(execute.__file__).with_name("batches.py").read_text()
+CALLS = inspect.getsource(transaction._operations)
 DIES = "kill -9 $$"
 
-OPERATIONS = {
-    "apply": (
-        "replace 0", "replace 1", "verify", "reload", "enable", "displace", "run 0", "restart",
-    ),
-    "remove": (
-        "discard 0", "replace 1", "verify", "reload", "disable", "halt", "hand_back", "restart",
-        "forget",
-    ),
-}  # fmt: skip
+KINDS = ("apply", "remove")
 WANTED: Mapping[str, Mapping[str, str | None]] = {
     "apply": {"settings": "new\n", "deep/er/drop-in": "fresh\n"},
     "remove": {"settings": None, "drop-in": "as before\n"},
@@ -42,15 +35,22 @@ BEFORE = {
 }
 
 
-@pytest.fixture(params=sorted(OPERATIONS))
+@pytest.fixture(params=KINDS)
 def node(request: pytest.FixtureRequest, tmp_path: Path) -> LocalNode:
     return local_node(request.param, tmp_path)
 
 
 def local_node(kind: str, folder: Path) -> LocalNode:
     needs_shell("dash")
-    operations = tuple(Operation(call, at) for at, call in enumerate(OPERATIONS[kind]))
-    return LocalNode(folder / "node", WANTED[kind], operations, BEFORE[kind], kind == "remove")
+    root = folder / "node"
+    restart = Restart(True, ("it shall",))
+    command = RunCommand("a command", f"echo done >{root}/commanded", as_root=True)
+    verbs: tuple[Verb, ...] = ("enable", "displace")
+    last: tuple[Scripted, ...] = (command, restart)
+    if kind == "remove":
+        verbs, last = ("disable", "halt", "hand_back"), (restart, Forget(as_root=True))
+    then = (*(Supervise(verb, True) for verb in verbs), *last)
+    return LocalNode(root, WANTED[kind], then, BEFORE[kind], kind == "remove")
 
 
 def undisturbed(node: LocalNode) -> dict[str, str]:
@@ -73,7 +73,7 @@ def steps_of(node: LocalNode) -> list[str]:
 def test_every_step_of_the_script_is_among_those_that_are_killed(tmp_path: Path) -> None:
     """What is added to the script later must be reached by a scenario here."""
     reached = set[str]()
-    for kind in OPERATIONS:
+    for kind in KINDS:
         node = local_node(kind, tmp_path)
         node.reset()
         reached |= {step.split()[0] for step in node.run(node.transaction(), verdict="no").steps}
@@ -83,7 +83,7 @@ def test_every_step_of_the_script_is_among_those_that_are_killed(tmp_path: Path)
         reached |= {step.split()[0] for step in node.run(node.recovery()).steps}
     named = set(re.findall(r"^\s*step ([a-z]\w*)", SCRIPT, re.MULTILINE))
     functions = re.findall(r"^(\w+)\(\) \{", SCRIPT, re.MULTILINE)
-    performed = {name for name in functions if re.search(rf"""["']{name}\b""", BATCHES)}
+    performed = {name for name in functions if re.search(rf"""["' ]{name}\b[ "']""", CALLS)}
     assert {"commit", "undo", "recover"} <= named
     assert {"replace", "restart"} <= performed
     print(f"{len(named | performed)} kinds of step: {', '.join(sorted(named | performed))}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fleetctl import backends, way_back
 from fleetctl.errors import FleetError
-from fleetctl.links import Limits, Link, exchange
+from fleetctl.links import Link, exchange
 from fleetctl.links.dial import Dialler
 from fleetctl.links.elevate import root_shell
 from fleetctl.links.local import LocalLink
@@ -31,58 +31,61 @@ def questions(playbook: Iterable[Entry]) -> list[Part]:
     ]
 
 
+def _no_plan(node: Node, facts: Facts) -> NodePlan:
+    return NodePlan(node.name, facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What to ask of each node, and how the answers become a plan."""
+
+    parts: list[Part]
+    planner: Callable[[Node, Facts], NodePlan] = _no_plan
+
+
 @dataclass(frozen=True, slots=True)
 class Observer:
     """Looks at nodes, and plans for them: what is the same for all nodes of a run."""
 
     dialler: Dialler
-    parts: list[Part]
-    planner: Callable[[Node, Facts], NodePlan]
-    limits: Limits
-    password: str | None
+    task: Task
+    timeout: float
+    password: str | None = None
 
     def connect(self, node: Node) -> Link:
-        return connect(self.dialler, node)
+        assert node.ssh is not None
+        return LocalLink() if node.ssh.is_local else self.dialler.dial(node.name, node.ssh)
 
     def plan(self, link: Link, node: Node) -> NodePlan:
-        return self.planner(node, self.facts(link, node))
+        return self.task.planner(node, self.facts(link, node))
 
     def facts(self, link: Link, node: Node) -> Facts:
-        return gather(link, node, self.parts, self.limits, self.password)
-
-
-def connect(dialler: Dialler, node: Node) -> Link:
-    assert node.ssh is not None
-    return LocalLink() if node.ssh.is_local else dialler.dial(node.name, node.ssh)
-
-
-def gather(
-    link: Link, node: Node, parts: list[Part], limits: Limits, password: str | None = None
-) -> Facts:
-    """The API is asked while the script runs. What needs root and a password comes last."""
-    shell = link.shell()
-    nonce = exchange.send(shell, parts)
-    api = ask(link, node.listens, limits.seconds)
-    records = exchange.records(shell, nonce, limits)
-    services = backends.read(records)
-    if password is not None and any(service.hides_from_us for service in services):
-        root = root_shell(link, password, limits.seconds)
-        services = backends.read(exchange.answers(root, backends.parts(), limits))
-    if isinstance(api, Unknown):
-        running = (service.listens for service in services if service.active)
-        elsewhere = next((each for each in running if each and each != node.listens), None)
-        api = ask(link, elsewhere, limits.seconds) if elsewhere else api
-    return Facts(
-        host=survey.host(records),
-        services=services,
-        servers=tuple(survey.servers(records["servers"])) if "servers" in records else (),
-        api=api,
-        files=dict(_files(records)),
-        unfinished=survey.unfinished(records),
-        preflight=preflight.read(records),
-        kept=way_back.read(records),
-        guards=dict(_guards(records)),
-    )
+        """The API is asked while the script runs. What needs root and a password comes last."""
+        shell = link.shell()
+        nonce = exchange.send(shell, self.task.parts)
+        api = ask(link, node.listens, self.timeout)
+        records = exchange.records(shell, nonce, self.timeout)
+        host = survey.host(records)
+        services = backends.read(records)
+        hidden = host.uid != 0 and any(service.hides_from_us for service in services)
+        if hidden and self.password is not None:
+            root = root_shell(link, self.password, self.timeout)
+            services = backends.read(exchange.answers(root, backends.parts(), self.timeout))
+        if isinstance(api, Unknown):
+            running = (service.listens for service in services if service.active)
+            elsewhere = next((each for each in running if each and each != node.listens), None)
+            api = ask(link, elsewhere, self.timeout) if elsewhere else api
+        return Facts(
+            host=host,
+            services=services,
+            servers=tuple(survey.servers(records["servers"])) if "servers" in records else (),
+            api=api,
+            files=dict(_files(records)),
+            unfinished=survey.unfinished(records),
+            preflight=preflight.read(records),
+            kept=way_back.read(records),
+            guards=dict(_guards(records)),
+        )
 
 
 def client(link: Link, listens: str, timeout: float) -> closing[Client]:

@@ -31,12 +31,12 @@ def plan(
     ]
     findings: list[Finding] = []
     for entry in playbook:
-        if (only and entry.step.kind not in only) or not entry.applies(subject):
+        if (only and entry.kind not in only) or not entry.applies(subject):
             continue
         for each in entry.step.plan(entry.name, subject):
             if isinstance(each, Finding):
                 findings.append(each)
             else:
-                changes.append((entry.step.kind, each))
+                changes.append((entry.kind, each))
     findings += exposure.findings(node, facts)
     return NodePlan(node.name, facts, tuple(changes), tuple(dict.fromkeys(findings)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,17 +24,16 @@ from fleetctl.steps.power import Power
 from fleetctl.steps.preflight import PreflightStep
 from fleetctl.steps.wait_http import WaitHttp
 
-_STEPS = (
-    PreflightStep,
-    Power,
-    OllamaEnv,
-    OllamaService,
-    WaitHttp,
-    OllamaModels,
-    FileStep,
-    CommandStep,
-)
-KINDS = {step.kind: step for step in _STEPS}
+KINDS: Mapping[str, type[Step]] = {
+    "preflight": PreflightStep,
+    "power": Power,
+    "ollama_env": OllamaEnv,
+    "ollama_service": OllamaService,
+    "wait_http": WaitHttp,
+    "ollama_models": OllamaModels,
+    "file": FileStep,
+    "command": CommandStep,
+}
 _SYSTEMS = {"linux": "Linux", "macos": "Darwin"}
 
 
@@ -43,6 +42,7 @@ class Entry:
     """A step in a playbook, and when it applies."""
 
     name: str
+    kind: str
     step: Step
     system: str | None = None
     when: str | None = None
@@ -126,6 +126,7 @@ def _entry(value: Value, at: int, problems: list[Problem]) -> Entry | str | None
     name, when = said.get("name"), said.get("when")
     return Entry(
         name=str(name) if name is not None else f"{kind} {at + 1}",
+        kind=kind,
         step=step,
         system=_SYSTEMS.get(str(system)),
         when=None if when is None else str(when).lower() if isinstance(when, bool) else str(when),

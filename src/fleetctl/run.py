@@ -17,8 +17,8 @@ from fleetctl.execute.budget import Budget
 from fleetctl.execute.interrupt import patient
 from fleetctl.execute.node import Means, carry_out
 from fleetctl.execute.parallel import failure, in_parallel
-from fleetctl.gather import Observer, questions
-from fleetctl.links import Limits, Link
+from fleetctl.gather import Observer, Task, questions
+from fleetctl.links import Link
 from fleetctl.links.dial import Dialler
 from fleetctl.links.host_keys import Ask, HostKeys
 from fleetctl.model.events import Ended, Listener, Looked, Planned
@@ -26,16 +26,15 @@ from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Fleet, Node
 from fleetctl.model.plan import Level, Lost, NodePlan, Result
 from fleetctl.model.report import Outcome, Report, State
+from fleetctl.model.rollout import Rollout
 from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
 from fleetctl.render import Templates
-from fleetctl.shell import Part, script
+from fleetctl.shell import script
 from fleetctl.shell.transaction import Patience
 
 _WAITING = 256
 """So many nodes may be waited for at once; the dialler sees to it that fewer are worked on."""
-
-Planner = Callable[[Node, Facts], NodePlan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +46,12 @@ class Request:
     forks: int
     timeout: float
     ask: Ask | None
-    password: Callable[[], str] | None
-    """Asks for the password of sudo, where one is to be used."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rollout:
-    """How changes go over the fleet."""
-
     confirm: Callable[[int], bool]
-    """Whether the plan that was shown shall be carried out, on so many nodes."""
-    serial: Callable[[int], int]
-    """How many may be down at once, of so many nodes."""
-    max_fail: Callable[[int], int] | None
-    patience: Patience
-    wait_idle: bool
+    """Asks whether the plan that was shown shall be carried out, on so many nodes."""
     all_or_nothing: bool
     """Whether one node that cannot be changed is a reason to change none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What to ask of each node, and how the answers become a plan."""
-
-    parts: list[Part]
-    planner: Planner
+    password: Callable[[], str] | None
+    """Asks for the password of sudo, where one is to be used."""
 
 
 def as_the_playbook_says(request: Request) -> Task:
@@ -87,7 +67,7 @@ def as_the_playbook_says(request: Request) -> Task:
     return Task(questions(playbook), planner)
 
 
-def going_back(planner: Planner, since: int | None) -> Task:
+def going_back(planner: Callable[[Node, Facts], NodePlan], since: int | None) -> Task:
     """To what was before the change of that number, or before fleetctl came."""
     return Task([*questions(()), *way_back.parts(since)], planner)
 
@@ -112,9 +92,8 @@ def run(
 def _observer(request: Request, task: Task) -> Observer:
     return Observer(
         dialler=Dialler(host_keys_of(request.fleet, request.ask), request.timeout, request.forks),
-        parts=task.parts,
-        planner=task.planner,
-        limits=Limits(request.timeout),
+        task=task,
+        timeout=request.timeout,
         password=request.password() if request.password else None,
     )
 
@@ -123,7 +102,7 @@ def _observer(request: Request, task: Task) -> Observer:
 def connected(request: Request) -> Iterator[tuple[Link, Observer]]:
     """To the one node of a request, to ask it something else; no playbook is needed for that."""
     (node,) = request.nodes
-    observer = _observer(request, Task([], lambda node, facts: NodePlan(node.name, facts)))
+    observer = _observer(request, Task([]))
     with closing(observer.dialler), closing(observer.connect(node)) as link:
         yield link, observer
 
@@ -156,13 +135,13 @@ def _change(
     outcomes = {plan.node: _in_the_way(plan) for plan in report.blocked}
     able = [plan for plan in report.pending if plan.node not in outcomes]
     lost = [result for result in report.results if isinstance(result, Lost)]
-    if rollout.all_or_nothing and (outcomes or lost):
+    if request.all_or_nothing and (outcomes or lost):
         why = "another node is not ready, and nothing is begun before all are"
         outcomes |= {plan.node: Outcome(plan.node, "skipped", (), why) for plan in able}
         able = []
     if not able:
         return replace(report, outcomes=outcomes)
-    if not rollout.confirm(len(able)):
+    if not request.confirm(len(able)):
         return report
     count = len(report.results)
     stop = threading.Event()
@@ -172,7 +151,7 @@ def _change(
         observer=observer,
         tell=tell,
         owner=f"{_user()}@{platform.node()}",
-        patience=rollout.patience,
+        patience=Patience(healthy=rollout.health_timeout, stable=rollout.settle),
         gate=threading.Semaphore(max(1, rollout.serial(count))),
         budget=budget,
         wait_idle=rollout.wait_idle,

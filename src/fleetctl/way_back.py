@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import get_args
 
 from fleetctl import backends
-from fleetctl.model.facts import Facts, File, Kept, Scope, Service, Unknown
+from fleetctl.model.facts import Facts, File, Kept, Scope, Unknown
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import (
     Change,
@@ -102,13 +102,13 @@ def plan_remove(node: Node, facts: Facts, models: frozenset[str] = frozenset()) 
 
 
 def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
-    found = backends.service_of(node, facts)
-    service = found if isinstance(found, Service) else None
+    service = backends.service_of(node, facts)
     known = backends.files(service) if service else ()
     defining = {facts.host.expanded(file.path) for file in known if file.defines}
     made_here = service is not None and service.creatable
     changed, unmade = False, False
     for scope, kept in facts.kept.items():
+        as_root = scope == "system"
         for path, (now, then) in kept.files.items():
             before, after = now.content, then.content
             if isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
@@ -117,15 +117,14 @@ def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
             # a service that was made here is none any more without the file that defines it
             unmade |= made_here and after is None and path in defining
             mode = then.permissions if then.mode else 0o644
-            as_root = scope == "system"
             yield WriteFile(path, before, after, mode, as_root=as_root, defines=path in defining)
         if kept.disabled:
-            yield Supervise("disable", scope)
+            yield Supervise("disable", as_root)
     if changed and service and service.active:
         why = ("its files go back to what they were",)
-        yield Supervise("halt", service.scope) if unmade else Restart(service.scope, why)
+        yield Supervise("halt", service.as_root) if unmade else Restart(service.as_root, why)
     if unmade and service and backends.rival(service, facts):
-        yield Supervise("hand_back", service.scope)
+        yield Supervise("hand_back", service.as_root)
 
 
 def _unreadable(facts: Facts) -> Iterator[Finding]:

@@ -16,16 +16,11 @@ from fleetctl.shell.transaction import Supervisor
 
 class _Backend(Protocol):
     @property
-    def NAME(self) -> str: ...  # noqa: N802
-
-    @property
     def FILES(self) -> Mapping[Mode, tuple[ServiceFile, ...]]: ...  # noqa: N802
 
     def parts(self) -> list[Part]: ...
 
     def read(self, records: Mapping[str, Record], /) -> Iterator[Service]: ...
-
-    def settings(self, mode: Mode, text: str, /) -> Mapping[str, str]: ...
 
     def supervisor(self, service: Service, rival: Service | None, /) -> Supervisor: ...
 
@@ -47,11 +42,6 @@ def files(service: Service) -> tuple[ServiceFile, ...]:
     return _backend(service).FILES[service.mode]
 
 
-def settings(service: Service, text: str) -> Mapping[str, str]:
-    """The variables in a file of ours that holds them."""
-    return _backend(service).settings(service.mode, text)
-
-
 def supervisor(service: Service, rival: Service | None) -> Supervisor:
     """How the service is restarted, and so on, in shell; and how a rival makes room for it."""
     return _backend(service).supervisor(service, rival)
@@ -66,24 +56,28 @@ def rival(service: Service, facts: Facts) -> Service | None:
 
 
 def _backend(service: Service) -> _Backend:
-    return next(each for each in _ALL if service.backend == each.NAME)
+    return next(each for each in _ALL if service.mode in each.FILES)
 
 
-def service_of(node: Node, facts: Facts) -> Service | Finding:
-    """The service that is to be kept as the inventory says, or why there is none."""
+def service_of(node: Node, facts: Facts) -> Service | None:
+    """The service that is to be kept as the inventory says; `absence` says why there is none."""
+    if "nixos" in facts.host.traits:
+        return None
     known = [each for each in facts.services if each.loaded or each.blocked]
     if facts.host.programs and (node.service != "auto" or not facts.servers):
         known += [each for each in facts.services if each.creatable and each not in known]
     if node.service != "auto":
         known = [service for service in known if service.mode == node.service]
-    if known and "nixos" not in facts.host.traits:
-        return max(known, key=lambda each: (each.active, each.loaded, each.preference))
+    return max(known, key=lambda each: (each.active, each.loaded, each.preference), default=None)
+
+
+def absence(node: Node, facts: Facts) -> Finding:
+    """What runs Ollama instead of a service, and what its owner can do."""
     what, fix = _why_not(node, facts)
     return Finding(Level.OBSTACLE, what, fix)
 
 
 def _why_not(node: Node, facts: Facts) -> tuple[str, str]:
-    """What runs Ollama instead, and what its owner can do."""
     host = facts.host
     if "nixos" in host.traits:
         return "NixOS keeps its services itself", "set services.ollama.environmentVariables there"

@@ -19,7 +19,6 @@ from fleetctl.model.facts import Mode, Service, Source, Unknown
 from fleetctl.shell import Part, Record
 from fleetctl.shell.transaction import Supervisor
 
-NAME = "launchd"
 _LABEL = "dev.fleetctl.ollama"
 _APP_LABEL = "dev.fleetctl.ollama-env"
 _BREW_LABELS = ("sh.brew.ollama", "homebrew.mxcl.ollama")
@@ -31,12 +30,27 @@ _SHELL = Path(__file__).with_name("launchd.sh")
 REPORT = _SHELL.with_name("mac-report.sh")
 """What a real Mac is asked, to compare with what is believed here."""
 
+
+def _environment_in(text: str) -> Mapping[str, str]:
+    """The variables of a job of ours; launchd ignores what is not text."""
+    from xml.parsers.expat import ExpatError
+
+    from fleetctl.codecs import plist  # plistlib takes as long to load as half the rooms
+
+    try:
+        found = plist.decode(text)
+    except (ValueError, ExpatError):
+        return {}
+    given = found.get("EnvironmentVariables", {}) if isinstance(found, dict) else {}
+    return {key: value for key, value in given.items() if isinstance(value, str) and key != "HOME"}
+
+
 FILES: Mapping[Mode, tuple[ServiceFile, ...]] = {
     "daemon": (
         ServiceFile(
             "launchd/daemon.plist",
             f"/Library/LaunchDaemons/{_LABEL}.plist",
-            holds_settings=True,
+            _environment_in,
             defines=True,
         ),
     ),
@@ -44,19 +58,19 @@ FILES: Mapping[Mode, tuple[ServiceFile, ...]] = {
         ServiceFile(
             "launchd/agent.plist",
             f"~/Library/LaunchAgents/{_LABEL}.plist",
-            holds_settings=True,
+            _environment_in,
             defines=True,
         ),
     ),
     "app": (
-        ServiceFile("launchd/app-env.sh", "~/.config/fleetctl/ollama-app.sh", holds_settings=True),
+        ServiceFile("launchd/app-env.sh", "~/.config/fleetctl/ollama-app.sh", sh.decode),
         ServiceFile(
             "launchd/app-env.plist", f"~/Library/LaunchAgents/{_APP_LABEL}.plist", defines=True
         ),
     ),
     "brew": (
         ServiceFile(
-            "launchd/homebrew.brew", "~/.homebrew/services/ollama.env", holds_settings=True
+            "launchd/homebrew.brew", "~/.homebrew/services/ollama.env", homebrew_env.decode
         ),
     ),
 }
@@ -67,34 +81,15 @@ def parts() -> list[Part]:
     labels = " ".join((_LABEL, _APP_LABEL, *_BREW_LABELS))
     logs = f"{_home(_LOG)} {_home(_APP_LOG)}"
     call = f'look_at_mac "{labels}" "{" ".join(files)}" "{logs}"'
-    return [Part(NAME, f"{_SHELL.read_text()}\n{call}", system="Darwin")]
+    return [Part("launchd", f"{_SHELL.read_text()}\n{call}", system="Darwin")]
 
 
 def _home(path: str, home: str = "$HOME") -> str:
     return path.replace("~", home, 1)
 
 
-def settings(mode: Mode, text: str) -> Mapping[str, str]:
-    if mode == "app":
-        return sh.decode(text)
-    return homebrew_env.decode(text) if mode == "brew" else _environment_in(text)
-
-
-def _environment_in(text: str) -> Mapping[str, str]:
-    """The variables of a job of ours; launchd ignores what is not text."""
-    import plistlib  # takes as long to load as half the rooms, and only Macs need it
-    from xml.parsers.expat import ExpatError
-
-    try:
-        found = plistlib.loads(text.encode(), fmt=plistlib.FMT_XML)
-    except (ValueError, ExpatError):
-        return {}
-    given = found.get("EnvironmentVariables", {}) if isinstance(found, dict) else {}
-    return {key: value for key, value in given.items() if isinstance(value, str) and key != "HOME"}
-
-
 def read(records: Mapping[str, Record]) -> Iterator[Service]:
-    record = records.get(NAME)
+    record = records.get("launchd")
     if record is None or not record.sections:
         return
     answers = Answers(record)
@@ -110,12 +105,11 @@ def _own(answers: Answers, mode: Mode, domains: tuple[str, ...]) -> Service:
     """A job of ours, or one that could be made."""
     job = answers.job(domains, _LABEL)
     path = FILES[mode][0].path
-    free = answers.sudo in ("free", "root")
     return replace(
         _service(answers, mode, job, _LOG),
         loaded=bool(job.text or answers.content(path)),
         creatable=True,
-        preference=(1 if free else -1) if mode == "daemon" else 0,
+        preference=(1 if answers.root_is_free else -1) if mode == "daemon" else 0,
         enabled=_LABEL not in answers.disabled,
         definition=path,
     )
@@ -169,11 +163,10 @@ def _brew(answers: Answers) -> Service:
 def _service(answers: Answers, mode: Mode, job: Job, log: str, program: str = "") -> Service:
     """What is the same in all four; the server is that of the job, or whoever runs the program."""
     found = answers.serving(job.pid, program) if job.pid or program else None
-    path = FILES[mode][0].path
-    ours = settings(mode, answers.content(path))
+    file = FILES[mode][0]
+    ours = file.settings(answers.content(file.path))
     hidden = "the environment of an app cannot be read" if program else "it does not run"
     return Service(
-        backend=NAME,
         scope="system" if mode == "daemon" else "user",
         mode=mode,
         loaded=False,
@@ -181,12 +174,11 @@ def _service(answers: Answers, mode: Mode, job: Job, log: str, program: str = ""
         pid=found[0] if found else None,
         run=f"{found[0]} {found[1]}" if found else "",
         restarts=job.crashes,
-        sources=(Source(path, ours, ours=True),) if ours else (),
+        sources=(Source(file.path, ours, ours=True),) if ours else (),
         running=job.environment if job.pid else Unknown(hidden),
         effective=answers.effective(log, found[1] if found else None),
         log=log,
         computes_on=tuple(server_log.computes_on(answers.log(log))),
-        sudo=answers.sudo,
         files=answers.files,
     )
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from fleetctl.backends.service_file import files_in
 from fleetctl.model import server_log
-from fleetctl.model.facts import Sudo, Unknown
+from fleetctl.model.facts import Unknown
 from fleetctl.shell import Record
 
 
@@ -40,17 +40,13 @@ class Job:
 class Answers:
     def __init__(self, record: Record) -> None:
         self.gui = "gui" in record.text.split()
+        self.root_is_free = record.section("sudo").strip() == "free"
         self._texts = {name: raw.decode(errors="replace") for name, raw in record.sections.items()}
         self.files = dict(files_in(record))
         self.disabled = set(re.findall(r'"([^"]+)" => (?:disabled|true)', self.text("disabled")))
 
     def text(self, section: str) -> str:
         return self._texts.get(section, "")
-
-    @property
-    def sudo(self) -> Sudo:
-        said = self.text("sudo").strip()
-        return "root" if said == "root" else "free" if said == "free" else "refused"
 
     def job(self, domains: tuple[str, ...], *labels: str) -> Job:
         """The first of these jobs that launchd knows."""

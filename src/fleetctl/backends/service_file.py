@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fleetctl.model.facts import File
@@ -14,9 +14,13 @@ class ServiceFile:
     template: str
     path: str
     """`~` is the home of the user."""
-    holds_settings: bool = False
+    decode: Callable[[str], Mapping[str, str]] | None = None
+    """Reads the variables in it, if it holds them."""
     defines: bool = False
     """Whether the init system must read its files again after a change of it."""
+
+    def settings(self, text: str) -> Mapping[str, str]:
+        return self.decode(text) if self.decode else {}
 
 
 def files_in(record: Record) -> Iterator[tuple[str, File]]:

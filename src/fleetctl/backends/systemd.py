@@ -6,28 +6,27 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import cast, get_args
+from typing import get_args
 
 from fleetctl.backends.service_file import ServiceFile, files_in
 from fleetctl.codecs import systemd_env_file
 from fleetctl.model import server_log
-from fleetctl.model.facts import File, Mode, Scope, Service, Source, Sudo, Unknown
+from fleetctl.model.facts import File, Mode, Scope, Service, Source, Unknown
 from fleetctl.shell import Part, Record
 from fleetctl.shell.transaction import Supervisor
 
-NAME = "systemd"
 UNIT = "ollama.service"
 _DROP_IN = "zz-fleetctl.conf"
 
 FILES: Mapping[Mode, tuple[ServiceFile, ...]] = {
     "system": (
-        ServiceFile("systemd/ollama.env", "/etc/fleetctl/ollama.env", holds_settings=True),
+        ServiceFile("systemd/ollama.env", "/etc/fleetctl/ollama.env", systemd_env_file.decode),
         ServiceFile(
             "systemd/drop-in.conf", f"/etc/systemd/system/{UNIT}.d/{_DROP_IN}", defines=True
         ),
     ),
     "user": (
-        ServiceFile("systemd/ollama.env", "~/.config/fleetctl/ollama.env", holds_settings=True),
+        ServiceFile("systemd/ollama.env", "~/.config/fleetctl/ollama.env", systemd_env_file.decode),
         ServiceFile(
             "systemd/drop-in.conf", f"~/.config/systemd/user/{UNIT}.d/{_DROP_IN}", defines=True
         ),
@@ -75,11 +74,7 @@ for file in $there; do
   {{ [ -f "$file" ] && head -c 65536 "$file"; }} 2>/dev/null || echo @unreadable
 done
 [ "${{pid:-0}}" -gt 0 ] || exit 0
-as_root() {{
-  [ "$(id -u)" != 0 ] || {{ asked=root; return 1; }}
-  command -v sudo >/dev/null || {{ asked=absent; return 1; }}
-  if sudo -n "$@" 2>/dev/null; then asked=free; else asked=refused; return 1; fi
-}}
+as_root() {{ [ "$(id -u)" != 0 ] && command -v sudo >/dev/null && sudo -n "$@" 2>/dev/null; }}
 journal() {{
   said=$("$@" --quiet --no-pager --output=cat "_SYSTEMD_INVOCATION_ID=$run" 2>/dev/null |
     sed -n -e '/msg="server config"/p' -e 400q)
@@ -89,7 +84,7 @@ section environ
 cat "/proc/$pid/environ" 2>/dev/null || as_root cat "/proc/$pid/environ"
 section log
 journal journalctl {flag} || {{ as_root true && journal sudo -n journalctl; }}
-section asked; printf %s "${{asked-unasked}}"
+exit 0
 """
 
 
@@ -108,7 +103,7 @@ printf '%s\\n' "$words"
 
 
 def parts() -> list[Part]:
-    return [Part(f"{NAME} {scope}", _ask(scope), system="Linux") for scope in _SCOPES]
+    return [Part(f"systemd {scope}", _ask(scope), system="Linux") for scope in _SCOPES]
 
 
 def _ask(scope: Scope) -> str:
@@ -120,10 +115,6 @@ def _ask(scope: Scope) -> str:
         properties=_PROPERTIES,
         files=" ".join(f'"{path}"' for path in paths),
     )
-
-
-def settings(mode: Mode, text: str) -> Mapping[str, str]:
-    return systemd_env_file.decode(text)
 
 
 def supervisor(service: Service, rival: Service | None) -> Supervisor:
@@ -145,7 +136,7 @@ def supervisor(service: Service, rival: Service | None) -> Supervisor:
 def read(records: Mapping[str, Record]) -> Iterator[Service]:
     """What was answered, for each scope in which systemd knows the unit or could."""
     for scope in _SCOPES:
-        record = records.get(f"{NAME} {scope}")
+        record = records.get(f"systemd {scope}")
         if record is not None and record.status == 0:
             yield _service(scope, record)
 
@@ -161,9 +152,7 @@ def _service(scope: Scope, record: Record) -> Service:
 
     files = dict(files_in(record))
     pid = int(first("MainPID")) if first("MainPID").isdecimal() else 0
-    asked = record.sections.get("asked", b"unasked").decode(errors="replace")
     return Service(
-        backend=NAME,
         scope=scope,
         mode=scope,
         loaded=first("LoadState") == "loaded",
@@ -180,7 +169,6 @@ def _service(scope: Scope, record: Record) -> Service:
         sources=tuple(_sources(values, files)),
         running=_running(record) if pid else Unknown("it does not run"),
         effective=_effective(record) if pid else Unknown("it does not run"),
-        sudo=cast(Sudo, asked) if asked in get_args(Sudo) else "unasked",
         files=files,
     )
 

@@ -14,14 +14,12 @@ from pathlib import Path
 
 import click
 
-from fleetctl.cli import options
 from fleetctl.cli.project import make_state, write_whole
-from fleetctl.cli.trust import another_key
+from fleetctl.cli.trust import is_right
 from fleetctl.errors import Exit, FleetError
-from fleetctl.gather import connect, gather, questions
+from fleetctl.gather import Observer, Task, questions
 from fleetctl.inventory.edit import Edited, with_node
 from fleetctl.inventory.load import DEFAULT_PLACES, read_bytes
-from fleetctl.links import Limits
 from fleetctl.links.authorize import authorize
 from fleetctl.links.dial import Dialler
 from fleetctl.links.host_keys import Ask, HostKeys
@@ -61,8 +59,9 @@ def add(
     keys = HostKeys(state / "known_hosts", _judge(again, fingerprint, yes), in_inventory=False)
     with closing(Dialler(keys, timeout)) as dialler:
         node = edited.fleet.nodes[called or _UNNAMED]
+        observer = Observer(dialler, Task(questions(())), timeout)
         try:
-            facts = _look(dialler, node, password, yes, Limits(timeout))
+            facts = _look(observer, node, password, yes)
         except LoginRefused as error:
             hint = error.hint if password else f"{again} --ask-password"
             raise FleetError(error.message, hint=hint, exit_code=error.exit_code) from None
@@ -118,11 +117,7 @@ def _judge(again: str, fingerprint: str | None, yes: bool) -> Ask:
     """
 
     def judge(name: str, shown: str) -> bool:
-        if fingerprint is not None and fingerprint != shown:
-            raise another_key(name, shown, fingerprint)
-        if fingerprint is not None:
-            return True
-        if sys.stdin.isatty() and not yes and options.ask_about_host_key(name, shown):
+        if is_right(name, shown, fingerprint, somebody=sys.stdin.isatty() and not yes):
             return True
         raise FleetError(
             f"the host key of {name} is not known: {shown}",
@@ -133,25 +128,23 @@ def _judge(again: str, fingerprint: str | None, yes: bool) -> Ask:
     return judge
 
 
-def _look(
-    dialler: Dialler, node: Node, password: Password | None, yes: bool, limits: Limits
-) -> Facts:
+def _look(observer: Observer, node: Node, password: Password | None, yes: bool) -> Facts:
     """Where no key opens the door and there is a password, it is used once, to let the key in."""
     try:
-        facts = _facts(dialler, node, limits)
+        facts = _facts(observer, node)
     except LoginRefused:
         if password is None:
             raise
         if not (yes or sys.stdin.isatty()):
             what = "your key would be put into its ~/.ssh/authorized_keys; nothing was done"
             raise FleetError(what, hint=_YES, exit_code=Exit.DIFFERS) from None
-        _let_key_in(dialler, node, password, limits)
+        _let_key_in(observer, node, password)
     else:
         if password is not None:
             console.talk("your key opens it already; the password was not needed")
         return facts
     try:
-        return _facts(dialler, node, limits)
+        return _facts(observer, node)
     except LoginRefused as error:
         raise FleetError(
             f"the key is in its ~/.ssh/authorized_keys now, and still {error.message}",
@@ -160,22 +153,22 @@ def _look(
         ) from None
 
 
-def _facts(dialler: Dialler, node: Node, limits: Limits) -> Facts:
-    with closing(connect(dialler, node)) as link:
-        return gather(link, node, questions(()), limits)
+def _facts(observer: Observer, node: Node) -> Facts:
+    with closing(observer.connect(node)) as link:
+        return observer.facts(link, node)
 
 
-def _let_key_in(dialler: Dialler, node: Node, password: Password, limits: Limits) -> None:
+def _let_key_in(observer: Observer, node: Node, password: Password) -> None:
     assert node.ssh is not None
-    key = dialler.public_key(node.ssh)
+    key = observer.dialler.public_key(node.ssh)
     if key is None:
         raise FleetError(
             "there is no key of yours to let in",
             hint="make one with ssh-keygen; if it has a passphrase: ssh-add",
             exit_code=Exit.UNREACHABLE,
         )
-    with closing(dialler.dial(node.name, node.ssh, password())) as link:
-        added = authorize(link, key, limits)
+    with closing(observer.dialler.dial(node.name, node.ssh, password())) as link:
+        added = authorize(link, key, observer.timeout)
     console.talk(f"your key is in its ~/.ssh/authorized_keys {'now' if added else 'already'}")
 
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import click
 
 from fleetctl.cli import options
 from fleetctl.cli.inventory import load_fleet
-from fleetctl.cli.options import Changing, Flags
+from fleetctl.cli.options import Flags
 from fleetctl.cli.project import make_state
 from fleetctl.errors import Exit, FleetError
+from fleetctl.model.rollout import Rollout
 from fleetctl.ui import console
 
 if TYPE_CHECKING:
+    from fleetctl.gather import Task
     from fleetctl.model.events import Event, Listener
     from fleetctl.model.fleet import Fleet
     from fleetctl.model.report import Report
-    from fleetctl.run import Request, Rollout, Task
+    from fleetctl.run import Request
 
 
 @click.command()
@@ -47,7 +50,7 @@ def plan(flags: Flags, nodes: tuple[str, ...]) -> Exit:
 @click.option("--dry-run", is_flag=True, help="Stop after the plan.")
 @options.changing
 @options.looking_at_some
-def apply(flags: Flags, how: Changing, dry_run: bool) -> Exit:
+def apply(flags: Flags, how: Rollout, dry_run: bool) -> Exit:
     """Bring the nodes to what the inventory says.
 
     The plan is shown and asked about; afterwards nothing may differ any more.
@@ -72,14 +75,21 @@ def request_for(
     for kind in set(flags.only) - set(KINDS):
         what = f"--only: there is no kind of step {kind!r}"
         raise FleetError(what, hint=did_you_mean(kind, KINDS), exit_code=Exit.USAGE)
+
+    def confirm(count: int) -> bool:
+        question = f"Make these changes on {count} node{'s' if count != 1 else ''}?"
+        return yes or options.confirmed(question, somebody=flags.attended)
+
     return Request(
         fleet,
-        select(fleet, ",".join(nodes) or flags.limit).nodes,
+        select(fleet, ",".join(nodes) or flags.limit),
         playbook=playbook,
         only=frozenset(flags.only),
         forks=flags.forks,
         timeout=flags.timeout,
         ask=options.ask_about_host_key if flags.attended and not yes else None,
+        confirm=confirm,
+        all_or_nothing=playbook == "provision",
         password=options.password_source(flags.ask_sudo_password, flags.sudo_password_file),
     )
 
@@ -88,7 +98,7 @@ def follow(
     command: str,
     flags: Flags,
     nodes: tuple[str, ...] = (),
-    how: Changing | None = None,
+    how: Rollout | None = None,
     task: Task | None = None,
     fleet: Fleet | None = None,
 ) -> Exit:
@@ -102,13 +112,11 @@ def follow(
     from fleetctl.ui.log import open_log
 
     fleet = fleet or load_fleet(flags.file)
-    first_time = command == "provision"
-    playbook = "provision" if first_time else "apply"
+    playbook = "provision" if command == "provision" else "apply"
     request = request_for(fleet, flags, nodes, playbook, yes=how is not None and how.yes)
     make_state(fleet.state)
     log = open_log(fleet.state, command)
-    rollout = _rollout(flags, how, all_or_nothing=first_time) if how else None
-    report = run(request, _listener(request, flags), rollout, task)
+    report = run(request, _listener(request, flags), how, task)
     if flags.as_json:
         console.document({**shown.document(report), "log": str(log)})
     elif not flags.json_events:
@@ -132,43 +140,26 @@ def _next(command: str, report: Report) -> str:
 
 
 def _listener(request: Request, flags: Flags) -> Listener:
-    """The log and, beside it, JSON or what people read."""
+    """The log and, beside it, JSON or what people read. Events come from many threads."""
     from fleetctl.model.events import Planned
+    from fleetctl.ui import events
     from fleetctl.ui import plan as shown
-    from fleetctl.ui.events import Events
     from fleetctl.ui.log import log
     from fleetctl.ui.progress import Progress
 
-    events = Events()
+    one_at_a_time = threading.Lock()
     progress = Progress(node.name for node in request.nodes if node.ssh)
 
     def tell(event: Event) -> None:
         log(event)
-        if flags.json_events:
-            events.tell(event)
-            return
-        progress.tell(event)
-        if isinstance(event, Planned) and not flags.as_json:
-            for line in shown.lines(event.report, diff=flags.diff):
-                console.result(line)
-            sys.stdout.flush()  # the plan is seen before it happens, whoever reads it
+        with one_at_a_time:
+            if flags.json_events:
+                console.result(events.line(event))
+                return
+            progress.tell(event)
+            if isinstance(event, Planned) and not flags.as_json:
+                for line in shown.lines(event.report, diff=flags.diff):
+                    console.result(line)
+                sys.stdout.flush()  # the plan is seen before it happens, whoever reads it
 
     return tell
-
-
-def _rollout(flags: Flags, how: Changing, *, all_or_nothing: bool) -> Rollout:
-    from fleetctl.run import Rollout
-    from fleetctl.shell.transaction import Patience
-
-    def confirm(count: int) -> bool:
-        question = f"Make these changes on {count} node{'s' if count != 1 else ''}?"
-        return how.yes or options.confirmed(question, somebody=flags.attended)
-
-    return Rollout(
-        confirm,
-        serial=how.serial,
-        max_fail=how.max_fail,
-        patience=Patience(healthy=how.health_timeout, stable=how.settle),
-        wait_idle=how.wait_idle,
-        all_or_nothing=all_or_nothing,
-    )

@@ -61,7 +61,7 @@ def inventory(
     if graph + ansible + as_json > 1:
         raise click.UsageError("Choose one of --graph, --ansible and --json.")
     fleet = load_fleet(file)
-    nodes = select(fleet, limit).nodes
+    nodes = select(fleet, limit)
     if ansible:
         console.foreign_document(ansible_json.inventory(fleet, nodes))
     elif as_json:

@@ -19,7 +19,6 @@ def mac_report(as_json: bool) -> None:
     import platform
 
     from fleetctl.backends.launchd import REPORT
-    from fleetctl.links import Limits
     from fleetctl.links.exchange import collect
     from fleetctl.links.local import LocalLink
 
@@ -28,7 +27,7 @@ def mac_report(as_json: bool) -> None:
     shell = LocalLink().shell()
     shell.send(REPORT.read_bytes())
     shell.end_input()
-    text = collect(shell, Limits(120)).output.decode(errors="replace")
+    text = collect(shell, 120)[0].decode(errors="replace")
     if as_json:
         console.document({"report": text})
     else:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from fleetctl.errors import Exit, FleetError
+from fleetctl.model.rollout import Rollout, Share
 from fleetctl.ui import console
 
 Decorator = Callable[[Any], Any]
@@ -55,8 +56,8 @@ limit = click.option(
 )
 
 
-def _share(text: str) -> Callable[[int], int]:
-    """A number of nodes, or a percentage of them: how many that is of so many."""
+def _share(text: str) -> Share:
+    """A number of nodes, or a percentage of them."""
     number = text.removesuffix("%")
     percent = number != text
     if not number.isdecimal() or (percent and int(number) > 100):
@@ -83,18 +84,6 @@ class Flags:
     def attended(self) -> bool:
         """Whether somebody sits at the terminal."""
         return sys.stdin.isatty() and not self.as_json and not self.json_events
-
-
-@dataclass(frozen=True, slots=True)
-class Changing:
-    """What all commands that change nodes can be told."""
-
-    yes: bool
-    serial: Callable[[int], int]
-    max_fail: Callable[[int], int] | None
-    health_timeout: float
-    settle: float
-    wait_idle: bool
 
 
 _REACHING: list[Decorator] = [
@@ -152,7 +141,7 @@ _CHANGING: list[Decorator] = [
 ]
 
 
-def _gathered(kind: type[Flags | Changing], decorators: list[Decorator], name: str) -> Decorator:
+def _gathered(kind: type[Flags | Rollout], decorators: list[Decorator], name: str) -> Decorator:
     """Options that reach the command as one value."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -170,7 +159,7 @@ reaching = _gathered(Flags, _REACHING, "flags")
 showing = _gathered(Flags, _SHOWING, "flags")
 looking = _gathered(Flags, _LOOKING, "flags")
 looking_at_some = _gathered(Flags, [limit, *_LOOKING], "flags")
-changing = _gathered(Changing, _CHANGING, "how")
+changing = _gathered(Rollout, _CHANGING, "how")
 
 
 def password_source(

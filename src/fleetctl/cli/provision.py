@@ -11,8 +11,9 @@ import click
 from fleetctl.cli import options
 from fleetctl.cli.check import follow, request_for
 from fleetctl.cli.inventory import load_fleet, one_node
-from fleetctl.cli.options import Changing, Flags
+from fleetctl.cli.options import Flags
 from fleetctl.errors import Exit, FleetError
+from fleetctl.model.rollout import Rollout
 from fleetctl.ui import console
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 @options.looking
 def provision(
     flags: Flags,
-    how: Changing,
+    how: Rollout,
     nodes: tuple[str, ...],
     target: str | None,
     ask_password: bool,
@@ -67,7 +68,7 @@ def provision(
 @click.option("--models", is_flag=True, help="Also delete the models that are mapped to it.")
 @options.changing
 @options.showing
-def remove(flags: Flags, how: Changing, node: str, models: bool) -> Exit:
+def remove(flags: Flags, how: Rollout, node: str, models: bool) -> Exit:
     """Undo provision: the node as it was before fleetctl came."""
     from functools import partial
 
@@ -87,7 +88,7 @@ def remove(flags: Flags, how: Changing, node: str, models: bool) -> Exit:
 @click.option("--to", "number", type=int, help="Before this change of its history.")
 @options.changing
 @options.showing
-def restore(flags: Flags, how: Changing, node: str, number: int | None) -> Exit:
+def restore(flags: Flags, how: Rollout, node: str, number: int | None) -> Exit:
     """Put a node's files back to what they were.
 
     That is before its last change, or before the one that --to names.

@@ -48,13 +48,11 @@ def trust(
     known = keys.knows(name, key)
     if not known and keys.known(name) and not replace:
         keys.check(chosen.name, name, key)
-    if fingerprint is not None and fingerprint != shown:
-        raise another_key(name, shown, fingerprint)
+    in_doubt = not known or fingerprint is not None
+    if in_doubt and not is_right(name, shown, fingerprint, somebody=sys.stdin.isatty()):
+        hint = f"fleetctl trust {chosen.name} --fingerprint {shown}"
+        raise FleetError(f"{name} shows {shown}", hint=hint, exit_code=Exit.REFUSED)
     if not known:
-        asks = fingerprint is None
-        if asks and not (sys.stdin.isatty() and options.ask_about_host_key(name, shown)):
-            hint = f"fleetctl trust {chosen.name} --fingerprint {shown}"
-            raise FleetError(f"{name} shows {shown}", hint=hint, exit_code=Exit.REFUSED)
         make_state(fleet.state)
         keys.trust(name, key)
     said = "known" if known else "trusted"
@@ -64,9 +62,14 @@ def trust(
         console.result(f"{chosen.name}: {said}: {name}" + (f" {shown}" if not fingerprint else ""))
 
 
-def another_key(name: str, shown: str, expected: str) -> FleetError:
-    return FleetError(
-        f"{name} shows {shown}, not {expected}",
-        hint="somebody may stand between you and it: look at the machine's own fingerprint",
-        exit_code=Exit.REFUSED,
-    )
+def is_right(name: str, shown: str, expected: str | None, *, somebody: bool) -> bool:
+    """Whether a key is the expected one or, where none is, whether somebody says so."""
+    if expected is None:
+        return somebody and options.ask_about_host_key(name, shown)
+    if expected != shown:
+        raise FleetError(
+            f"{name} shows {shown}, not {expected}",
+            hint="somebody may stand between you and it: look at the machine's own fingerprint",
+            exit_code=Exit.REFUSED,
+        )
+    return True

@@ -9,7 +9,7 @@ from fleetctl import backends
 from fleetctl.errors import FleetError
 from fleetctl.gather import Observer
 from fleetctl.links import Link
-from fleetctl.model.facts import Facts, Service, Unknown
+from fleetctl.model.facts import Facts, Unknown
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import Level, Restart
 from fleetctl.shell.transaction import Patience
@@ -50,7 +50,7 @@ def answering(
         service = backends.service_of(node, facts)
         if whoever and not isinstance(api, Unknown):
             return facts
-        if isinstance(service, Service):
+        if service:
             if service.pid and not isinstance(api, Unknown):
                 return facts
             if service.restarts >= _CRASHES:
@@ -63,11 +63,10 @@ def answering(
 
 def _within(observer: Observer, seconds: float) -> Observer:
     """For a server that takes connections and says nothing, which must not cost more than that."""
-    limits = replace(observer.limits, seconds=min(observer.limits.seconds, seconds))
-    return replace(observer, limits=limits)
+    return replace(observer, timeout=min(observer.timeout, seconds))
 
 
 def _start(facts: Facts, node: Node) -> tuple[str, int | None] | None:
     """What is the same for as long as the server has not been started again."""
     service = backends.service_of(node, facts)
-    return (service.run, service.pid) if isinstance(service, Service) else None
+    return (service.run, service.pid) if service else None

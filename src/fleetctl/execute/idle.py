@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from fleetctl.gather import client
-from fleetctl.links import Limits, Link
+from fleetctl.links import Link
 from fleetctl.links.exchange import answers
 from fleetctl.model.fleet import Node
 from fleetctl.ollama.api import NoAnswer
 from fleetctl.shell import Part, ports
 
 
-def clients(link: Link, port: int, limits: Limits) -> int:
+def clients(link: Link, port: int, timeout: float) -> int:
     """How many connections to that port are open, whoever's they are."""
     question = Part("connections", ports.ask("ESTABLISHED"))
-    said = answers(link.shell(), [question], limits)[question.key]
+    said = answers(link.shell(), [question], timeout)[question.key]
     return ports.read(said.text).count(port)
 
 
-def loaded(link: Link, node: Node, limits: Limits) -> list[str]:
+def loaded(link: Link, node: Node, timeout: float) -> list[str]:
     try:
-        with client(link, node.listens, limits.seconds) as api:
+        with client(link, node.listens, timeout) as api:
             return api.loaded()
     except NoAnswer:
         return []

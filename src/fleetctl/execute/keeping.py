@@ -37,23 +37,21 @@ class Lock:
 
 
 def history(link: Link, observer: Observer) -> list[Entry]:
-    said = answers(link.shell(), _parts(_LOG, *_SCOPES), observer.limits).values()
+    said = answers(link.shell(), _parts(_LOG, *_SCOPES), observer.timeout).values()
     rows = (line.split("\t") for record in said for line in record.text.splitlines())
     return sorted((Entry(*row) for row in rows if len(row) == 5), key=lambda entry: entry.time)
 
 
 def locks(link: Link, observer: Observer) -> list[Lock]:
-    said = answers(link.shell(), _parts(_HOLDER, *_SCOPES), observer.limits)
+    said = answers(link.shell(), _parts(_HOLDER, *_SCOPES), observer.timeout)
     holders = ((scope, said[scope].text.strip()) for scope in _SCOPES)
     return [Lock(scope, text.rpartition(":")[2]) for scope, text in holders if text]
 
 
 def unlock(link: Link, observer: Observer, lock: Lock) -> None:
     elevated = lock.scope == "system"
-    shell = (
-        root_shell(link, observer.password, observer.limits.seconds) if elevated else link.shell()
-    )
-    answers(shell, _parts(_UNLOCK, lock.scope), observer.limits)
+    shell = root_shell(link, observer.password, observer.timeout) if elevated else link.shell()
+    answers(shell, _parts(_UNLOCK, lock.scope), observer.timeout)
 
 
 def _parts(commands: str, *scopes: Scope) -> list[Part]:

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import time
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.execute import idle, models
-from fleetctl.execute.batches import Batch, batches
 from fleetctl.execute.budget import Budget
 from fleetctl.execute.health import answering, illness
 from fleetctl.execute.parallel import failure
 from fleetctl.execute.session import Course, Session
+from fleetctl.execute.transactions import transactions
 from fleetctl.gather import Observer
 from fleetctl.links import Link, Process
 from fleetctl.links.elevate import root_shell
 from fleetctl.model.events import Did, Doing, Listener, Noted
 from fleetctl.model.facts import Api
 from fleetctl.model.fleet import Node
-from fleetctl.model.plan import (
-    DeleteModel,
-    Level,
-    ModelChange,
-    NodePlan,
-    Recover,
-    Restart,
-)
+from fleetctl.model.plan import DeleteModel, Level, ModelChange, NodePlan, Recover, Restart
 from fleetctl.model.report import Outcome, State
-from fleetctl.shell.transaction import Patience
+from fleetctl.shell.transaction import Patience, Transaction
 from fleetctl.steps.preflight import SUDO_RULE
 
 _PASSES = 2
@@ -63,13 +56,13 @@ class Work:
         passes = _PASSES
         while passes:
             passes -= not any(isinstance(change, Recover) for _, change in plan.changes)
-            todo = list(batches(self.node, plan, self.means.owner))
+            todo = list(transactions(self.node, plan, self.means.owner))
             first, rest = _models_of(plan)
             if ended := self._delete_first(first, plan, todo[-1]):
                 return ended
             with ExitStack() as held:
-                for batch in todo:
-                    if ended := self._run(batch, plan, held):
+                for transaction in todo:
+                    if ended := self._run(transaction, plan, held):
                         return ended
                 if ended := self._models(rest):
                     return ended
@@ -81,17 +74,17 @@ class Work:
         what = f"not as desired after all was done: {'; '.join(left)}"
         return self._outcome("failed", what, f"fleetctl check --limit {self.node.name}")
 
-    def _plan_again(self, batch: Batch, held: ExitStack) -> NodePlan:
+    def _plan_again(self, transaction: Transaction, held: ExitStack) -> NodePlan:
         """What was committed is there, also when the connection is lost right after it."""
         try:
             return self.means.observer.plan(self.link, self.node)
         except FleetError as error:
             if error.exit_code != Exit.UNREACHABLE:
                 raise
-        held.callback(self._connect_again(batch).release)
+        held.callback(self._connect_again(transaction).release)
         return self.means.observer.plan(self.link, self.node)
 
-    def _connect_again(self, batch: Batch) -> Session:
+    def _connect_again(self, transaction: Transaction) -> Session:
         """A session that only holds the lock, once the one that was lost has let go of it."""
         self.means.tell(Noted(self.node.name, "the connection was lost; looking again"))
         self.link.close()
@@ -100,8 +93,8 @@ class Work:
         patience = self.means.patience
         deadline = time.monotonic() + patience.silent + patience.restart
         while True:
-            shell = self._shell(batch.as_root, plan)
-            session = Session(shell, batch.bare.transaction, patience)
+            shell = self._shell(transaction.as_root, plan)
+            session = Session(shell, replace(transaction, changes=()), patience)
             course = session.run(lambda _: None, lambda: None)
             if course.word != "locked" or time.monotonic() > deadline:
                 return session
@@ -109,13 +102,13 @@ class Work:
 
     # --- one transaction ---
 
-    def _run(self, batch: Batch, plan: NodePlan, held: ExitStack) -> Outcome | None:
+    def _run(self, transaction: Transaction, plan: NodePlan, held: ExitStack) -> Outcome | None:
         serving = isinstance(plan.facts.api, Api)
-        with self.means.gate if batch.restarts and serving else nullcontext():
+        with self.means.gate if transaction.restarts and serving else nullcontext():
             if reason := self.means.budget.halted():
                 return self._outcome("skipped", reason)
             try:
-                ended = self._transact(batch, plan, held)
+                ended = self._transact(transaction, plan, held)
             except FleetError:
                 self.means.budget.failed.add(self.node.name)
                 raise
@@ -123,16 +116,18 @@ class Work:
                 self.means.budget.count(ended)
             return ended
 
-    def _transact(self, batch: Batch, plan: NodePlan, held: ExitStack) -> Outcome | None:
+    def _transact(
+        self, transaction: Transaction, plan: NodePlan, held: ExitStack
+    ) -> Outcome | None:
         api = plan.facts.api
-        if batch.restarts and isinstance(api, Api):
+        if transaction.restarts and isinstance(api, Api):
             self._say_who_is_disturbed(api.port)
-        shell = self._shell(batch.as_root, plan)
-        session = Session(shell, batch.transaction, self.means.patience)
+        shell = self._shell(transaction.as_root, plan)
+        session = Session(shell, transaction, self.means.patience)
         made: list[str] = []
 
         def tell(number: int) -> None:
-            change = batch.changes[number]
+            change = transaction.changes[number]
             made.append(change.deed if isinstance(change, Restart) else change.title)
             self.means.tell(Did(self.node.name, made[-1]))
 
@@ -142,25 +137,25 @@ class Work:
 
         course = session.run(tell, judge)
         if course.word == "lost":
-            return self._look_again(batch, made)
+            return self._look_again(transaction, made)
         held.callback(session.release)
         if course.word in ("committed", "held", "recovered"):
             self.done += made
             return None
-        return self._failed(batch, course, served=isinstance(api, Api))
+        return self._failed(transaction, course, served=isinstance(api, Api))
 
     def _shell(self, as_root: bool, plan: NodePlan) -> Process:
         if not as_root:
             return self.link.shell()
         observer = self.means.observer
         try:
-            return root_shell(self.link, observer.password, observer.limits.seconds)
+            return root_shell(self.link, observer.password, observer.timeout)
         except FleetError as error:
             rule = SUDO_RULE.format(user=plan.facts.host.user)
             hint = f"use -K, or put this into /etc/sudoers.d/fleetctl there: {rule}"
             raise FleetError(error.message, hint=hint) from error
 
-    def _failed(self, batch: Batch, course: Course, *, served: bool) -> Outcome:
+    def _failed(self, transaction: Transaction, course: Course, *, served: bool) -> Outcome:
         name = self.node.name
         if course.word == "locked":
             owner = course.text.rpartition(":")[2]
@@ -170,7 +165,7 @@ class Work:
             return self._outcome("failed", course.text, "run it again to see the new plan")
         what = course.why or "a change failed"
         if course.failed is not None:
-            failed = batch.changes[course.failed].title
+            failed = transaction.changes[course.failed].title
             what = f"{failed}: {course.why}"
         said = tuple(course.said)
         if course.word == "untouched":
@@ -186,18 +181,18 @@ class Work:
                 return self._outcome("dirty", what, "look at its log", said)
         return self._outcome("rolled back", what, f"fleetctl check --limit {name}", said)
 
-    def _look_again(self, batch: Batch, made: list[str]) -> Outcome:
+    def _look_again(self, transaction: Transaction, made: list[str]) -> Outcome:
         """The connection is gone. Nothing is run blindly: the node decides, and then we look."""
         lost = "the connection was lost in the middle"
         try:
-            session = self._connect_again(batch)
+            session = self._connect_again(transaction)
             plan = self.means.observer.plan(self.link, self.node)
             session.release()
         except FleetError as error:
             what = f"{lost}, and again: {error.message}; the node undoes what was begun by itself"
             return self._outcome("failed", what, "run it again when the node can be reached")
         if session.course.word == "dirty":
-            return self._failed(batch, session.course, served=False)
+            return self._failed(transaction, session.course, served=False)
         if not plan.changes:
             self.done += made
             return self._outcome("changed")
@@ -206,15 +201,15 @@ class Work:
 
     def _say_who_is_disturbed(self, port: int) -> None:
         """A restart ends what is in flight."""
-        limits = self.means.observer.limits
+        timeout = self.means.observer.timeout
         deadline = time.monotonic() + _IDLE_SECONDS
-        count = idle.clients(self.link, port, limits)
+        count = idle.clients(self.link, port, timeout)
         while self.means.wait_idle and count and time.monotonic() < deadline:
             self.means.tell(Doing(self.node.name, f"waiting for {count} clients of Ollama"))
             if self.means.budget.stop.wait(1):
                 return
-            count = idle.clients(self.link, port, limits)
-        if loaded := idle.loaded(self.link, self.node, limits):
+            count = idle.clients(self.link, port, timeout)
+        if loaded := idle.loaded(self.link, self.node, timeout):
             text = f"the restart unloads {', '.join(loaded)}"
             self.means.tell(Noted(self.node.name, text))
         if count:
@@ -224,13 +219,13 @@ class Work:
     # --- models ---
 
     def _delete_first(
-        self, changes: list[ModelChange], plan: NodePlan, batch: Batch
+        self, changes: list[ModelChange], plan: NodePlan, transaction: Transaction
     ) -> Outcome | None:
         """Before the node goes back to what it was: Ollama may then be elsewhere, or gone."""
         if not changes:
             return None
         with ExitStack() as held:
-            return self._run(batch.bare, plan, held) or self._models(changes)
+            return self._run(replace(transaction, changes=()), plan, held) or self._models(changes)
 
     def _models(self, changes: list[ModelChange]) -> Outcome | None:
         """Each by itself: that one cannot be had is no reason to do without the others."""

@@ -8,7 +8,7 @@ are mapped to the node). Each value remembers where it came from.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,12 +21,21 @@ from fleetctl.inventory.schema import (
     Layer,
     ModelSection,
     NodeSection,
+    Section,
     SshSection,
 )
 from fleetctl.model import address, model_name, variables
 from fleetctl.model.fleet import OLLAMA, Agent, Fleet, Gateway, Model, Node, Ssh
 
-BUILT_IN = "built-in"
+_BUILT_IN = {
+    "ollama.service": "auto",
+    "ollama.takeover": False,
+    "ollama.keep_alive": "-1",
+    "ollama.no_cloud": "1",
+    "exposure": None,
+    "prune": False,
+    "power.sleep": None,
+}
 
 
 def resolve(inventory: InventorySection, file: Path) -> Fleet:
@@ -97,14 +106,14 @@ def _layers(node: NodeSection, inventory: InventorySection) -> Iterator[tuple[st
 class _Merged:
     """Values by dotted key, each with its origin; what is set later wins."""
 
-    value: dict[str, Any] = field(default_factory=dict)
-    origin: dict[str, str] = field(default_factory=dict)
+    value: dict[str, Any]
+    origin: dict[str, str]
 
     def set(self, key: str, value: object, origin: str) -> None:
         self.value[key] = value
         self.origin[key] = origin
 
-    def default(self, key: str, value: object, origin: str = BUILT_IN) -> None:
+    def default(self, key: str, value: object, origin: str) -> None:
         if key not in self.value:
             self.set(key, value, origin)
 
@@ -112,22 +121,18 @@ class _Merged:
 def _node(
     name: str, section: NodeSection, layers: Iterable[tuple[str, Layer]], models: list[Model]
 ) -> Node:
-    merged = _Merged()
+    merged = _Merged(dict(_BUILT_IN), dict.fromkeys(_BUILT_IN, "built-in"))
     for origin, layer in layers:
         for key, value in _given(layer):
             merged.set(key, value, origin)
     provider = _provider(section)
-    merged.set("provider", provider, "node" if provider != OLLAMA else BUILT_IN)
-    if section.endpoint:
-        merged.set("endpoint", section.endpoint, "node")
+    merged.set("provider", provider, "node" if provider != OLLAMA else "built-in")
     ssh = None
     if provider != OLLAMA:
         merged.set("ssh", "none", "derived: its provider is not ollama")
     elif merged.value.get("ssh") != "none":
         ssh = _ssh(name, section.endpoint, merged)
         _ollama_defaults(ssh, section.endpoint, models, merged)
-    for key, value in _SWITCHES.items():
-        merged.default(key, value)
     return Node(
         name=name,
         endpoint=merged.value.get("endpoint"),
@@ -145,32 +150,15 @@ def _node(
     )
 
 
-_SWITCHES = {
-    "ollama.service": "auto",
-    "ollama.takeover": False,
-    "exposure": None,
-    "prune": False,
-    "power.sleep": None,
-}
-
-
-def _given(layer: Layer) -> Iterator[tuple[str, object]]:
-    """What a layer says, by dotted key."""
-    said = layer.model_fields_set
-    if "ssh" in said:
-        yield "ssh", layer.ssh if layer.ssh == "none" else "settings"
-        if isinstance(layer.ssh, SshSection):
-            for key in layer.ssh.model_fields_set:
-                yield f"ssh.{key}", getattr(layer.ssh, key)
-    if "ollama" in said:
-        for key in layer.ollama.model_fields_set - {"env"}:
-            yield f"ollama.{key}", getattr(layer.ollama, key)
-        for variable, value in layer.ollama.env.items():
-            yield f"ollama.env.{variable}", value
-    if "power" in said:
-        yield "power.sleep", layer.power.sleep
-    for key in said & {"exposure", "prune"}:
-        yield key, getattr(layer, key)
+def _given(section: Section, above: str = "") -> Iterator[tuple[str, object]]:
+    """What a layer says, by dotted key. A section counts itself, as `ssh` may also be `none`."""
+    for name in section.model_fields_set:
+        key, value = f"{above}{name}", getattr(section, name)
+        yield key, value
+        if isinstance(value, Section):
+            yield from _given(value, f"{key}.")
+        elif isinstance(value, dict):
+            yield from ((f"{key}.{each}", inner) for each, inner in value.items())
 
 
 def _ssh(name: str, endpoint: str | None, merged: _Merged) -> Ssh:
@@ -188,8 +176,6 @@ def _ollama_defaults(ssh: Ssh, endpoint: str | None, models: list[Model], merged
     where = "127.0.0.1" if ssh.is_local else "0.0.0.0"  # noqa: S104  refused later where exposed
     whom = "this machine only" if ssh.is_local else "the gateway must reach it"
     merged.default("ollama.host", address.join_host_port(where, port), f"derived: {whom}")
-    merged.default("ollama.keep_alive", "-1")
-    merged.default("ollama.no_cloud", "1")
     if models:
         _defaults_for_models(models, merged)
     if not endpoint:

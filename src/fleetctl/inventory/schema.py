@@ -23,6 +23,7 @@ from pydantic import (
 
 from fleetctl.inventory.problems import did_you_mean
 from fleetctl.model import address, variables
+from fleetctl.model.facts import Mode
 from fleetctl.model.fleet import CONTROLLER
 
 K = TypeVar("K")
@@ -135,7 +136,7 @@ class SshSection(Section):
 
 
 class _OllamaBase(Section):
-    service: Literal["auto", "system", "user", "daemon", "agent", "app", "brew"] = "auto"
+    service: Literal["auto", Mode] = "auto"
     takeover: StrictBool = False
     env: Table[
         Annotated[str, AfterValidator(_free_variable)],

@@ -1,8 +1,7 @@
-"""`--limit 'mac*,!mini,@group,tag:heavy'`: which nodes, and whether the controller."""
+"""`--limit 'mac*,!mini,@group,tag:heavy'`: which nodes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from fleetctl.errors import Exit, FleetError
@@ -10,16 +9,10 @@ from fleetctl.inventory.problems import did_you_mean
 from fleetctl.model.fleet import CONTROLLER, Fleet, Node
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    nodes: tuple[Node, ...]
-    controller: bool
-
-
-def select(fleet: Fleet, limit: str | None) -> Selection:
+def select(fleet: Fleet, limit: str | None) -> tuple[Node, ...]:
     """Patterns are joined by commas; `!` takes away, and alone takes away from all."""
     if limit is None:
-        return Selection(tuple(fleet.nodes.values()), controller=True)
+        return tuple(fleet.nodes.values())
     patterns = [pattern.strip() for pattern in limit.split(",") if pattern.strip()]
     wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
     unwanted = [pattern[1:] for pattern in patterns if pattern.startswith("!")]
@@ -31,7 +24,7 @@ def select(fleet: Fleet, limit: str | None) -> Selection:
     nodes = tuple(node for name, node in fleet.nodes.items() if name in chosen)
     if not nodes and CONTROLLER not in chosen:
         raise FleetError(f"--limit {limit!r} leaves no node", hint=_HELP, exit_code=Exit.USAGE)
-    return Selection(nodes, controller=CONTROLLER in chosen)
+    return nodes
 
 
 _HELP = "a pattern is a name, a glob (mac*), @group or tag:name; ! before it takes away"

@@ -12,9 +12,9 @@ if "invoke" not in sys.modules:
 
     del sys.modules["invoke"]
 
-from fleetctl.links.exchange import Limits, Process, Stream
+from fleetctl.links.exchange import Process, Stream
 
-__all__ = ["Limits", "Link", "Process"]
+__all__ = ["Link", "Process"]
 
 
 class Link(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fleetctl.errors import FleetError
-from fleetctl.links import Limits, Link
+from fleetctl.links import Link
 from fleetctl.links.exchange import answers
 from fleetctl.shell import Part, quote
 
@@ -22,10 +22,10 @@ echo added
 """
 
 
-def authorize(link: Link, public_key: str, limits: Limits) -> bool:
+def authorize(link: Link, public_key: str, timeout: float) -> bool:
     """From now on this key logs in there; whether it had to be added."""
     commands = _INSTALL.format(key=quote(public_key), line=quote(f"{public_key} fleetctl"))
-    said = answers(link.shell(), [Part("key", commands)], limits)["key"].text.split("\n")
+    said = answers(link.shell(), [Part("key", commands)], timeout)["key"].text.split("\n")
     word = next((line for line in reversed(said) if line.strip()), "nothing was said")
     if word not in ("there", "added"):
         raise FleetError(

@@ -5,26 +5,14 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.shell import Garbled, Part, Record, parse, script
 
 _LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    seconds: float
-    output: int = 8 * 2**20
-    errors: int = 256 * 2**10
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    output: bytes
-    errors: bytes
+_MOST_OUTPUT = 8 * 2**20
+_MOST_ERRORS = 256 * 2**10
 
 
 class Process(Protocol):
@@ -51,36 +39,36 @@ class Stream(Protocol):
     def close(self) -> None: ...
 
 
-def collect(process: Process, limits: Limits) -> Output:
-    """All that a shell prints until it ends.
+def collect(process: Process, timeout: float) -> tuple[bytes, bytes]:
+    """All that a shell prints until it ends, on standard output and standard error.
 
     Both streams are read together, or a node that fills one of them would wait for ever.
     """
-    deadline = time.monotonic() + limits.seconds
+    deadline = time.monotonic() + timeout
     output, errors = bytearray(), bytearray()
     try:
         while (left := deadline - time.monotonic()) > 0:
             received = process.receive(left)
             if received is None:
-                return Output(bytes(output), bytes(errors))
+                return bytes(output), bytes(errors)
             output += received[0]
             errors += received[1]
-            for printed, most in ((output, limits.output), (errors, limits.errors)):
+            for printed, most in ((output, _MOST_OUTPUT), (errors, _MOST_ERRORS)):
                 if len(printed) > most:
                     what = f"it printed more than {most / 2**20:g} MiB"
                     raise FleetError(what, hint="look at what its shell start-up files print")
     finally:
         process.close()
     raise FleetError(
-        f"the script was not answered in {limits.seconds:g} s",
+        f"the script was not answered in {timeout:g} s",
         hint="raise --timeout if the machine is slow",
         exit_code=Exit.UNREACHABLE,
     )
 
 
-def answers(process: Process, parts: list[Part], limits: Limits) -> dict[str, Record]:
+def answers(process: Process, parts: list[Part], timeout: float) -> dict[str, Record]:
     """What the node says to these questions."""
-    return records(process, send(process, parts), limits)
+    return records(process, send(process, parts), timeout)
 
 
 def send(process: Process, parts: list[Part]) -> str:
@@ -91,13 +79,13 @@ def send(process: Process, parts: list[Part]) -> str:
     return nonce
 
 
-def records(process: Process, nonce: str, limits: Limits) -> dict[str, Record]:
-    said = collect(process, limits)
-    _LOG.debug("said %r and %r", said.output, said.errors)
+def records(process: Process, nonce: str, timeout: float) -> dict[str, Record]:
+    output, errors = collect(process, timeout)
+    _LOG.debug("said %r and %r", output, errors)
     try:
-        return parse(said.output, nonce)
+        return parse(output, nonce)
     except Garbled as error:
-        text = (said.output or said.errors).decode(errors="replace")
+        text = (output or errors).decode(errors="replace")
         last = [line for line in text.splitlines() if line.strip()][-1:]
         heard = f"; it said: {last[0]}" if last else ""
         raise FleetError(

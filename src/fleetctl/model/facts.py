@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Sudo = Literal["root", "free", "refused", "absent", "unasked"]
-"""Root already; sudo without a password; not without one, or not at all; no sudo; not needed."""
-
 _UNREADABLE = b"@unreadable\n"
 """What a script says in place of a file that it may not read."""
 
@@ -94,7 +91,6 @@ class Source:
 class Service:
     """One way in which Ollama is, or could be, run on a node."""
 
-    backend: str
     scope: Scope
     mode: Mode
     loaded: bool
@@ -125,15 +121,19 @@ class Service:
     """The file that it logs to, if it is one; `~` is the home of the user."""
     computes_on: tuple[str, ...] = ()
     """The devices that it found, as its log names them."""
-    sudo: Sudo = "unasked"
     files: Mapping[str, File] = field(default_factory=dict)
     """Its own files and ours, by path."""
+
+    @property
+    def as_root(self) -> bool:
+        """Whether only root may change it."""
+        return self.scope == "system"
 
     @property
     def hides_from_us(self) -> bool:
         """Whether root would see more."""
         unseen = isinstance(self.running, Unknown) or isinstance(self.effective, Unknown)
-        return self.active and self.scope == "system" and unseen and self.sudo != "root"
+        return self.active and self.as_root and unseen
 
     def seen(self, variable: str) -> str | None:
         """What the running server uses, as far as it is known."""

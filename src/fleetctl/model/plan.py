@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import ClassVar, Literal
 
 from fleetctl.errors import Exit
-from fleetctl.model.facts import Facts, Scope
+from fleetctl.model.facts import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +48,16 @@ class Supervise:
     """What shall be said to the supervisor of the service."""
 
     verb: Verb
-    scope: Scope
+    as_root: bool
 
     @property
     def title(self) -> str:
         return _TITLES[self.verb]
 
-    @property
-    def as_root(self) -> bool:
-        return self.scope == "system"
-
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    scope: Scope
+    as_root: bool
     why: tuple[str, ...]
     running: bool = True
 
@@ -73,10 +69,6 @@ class Restart:
     def title(self) -> str:
         more = f" (and {len(self.why) - 1} more)" if len(self.why) > 1 else ""
         return f"{self.deed}, because {self.why[0]}{more}"
-
-    @property
-    def as_root(self) -> bool:
-        return self.scope == "system"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,27 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
+from fleetctl.model.plan import Forget, Restart, RunCommand, Scripted, Supervise, WriteFile
 from fleetctl.shell.script import PRELUDE, quote
 
 _LIBRARY = Path(__file__).with_name("transaction.sh")
-
-
-@dataclass(frozen=True, slots=True)
-class FileChange:
-    """A file as the plan saw it and as it shall be; None where there is none."""
-
-    path: str
-    before: str | None
-    after: str | None
-    mode: int
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A call of a function of `transaction.sh`; `change` is its number in the plan, if any."""
-
-    call: str
-    change: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +53,9 @@ class Transaction:
     """The folder of its lock, journal and backups."""
     owner: str
     about: str
+    changes: tuple[Scripted, ...] = ()
+    """By the numbers that the script speaks of. Without one it only holds the lock."""
+    as_root: bool = False
     home: str = ""
     user: str = ""
     """Of whoever is logged in, also where the session is root's."""
@@ -77,12 +63,13 @@ class Transaction:
     """Of the service, once it has been changed."""
     active: bool = True
     """Whether the service runs before; if not, it is stopped again on the way back."""
-    files: tuple[FileChange, ...] = ()
-    commands: tuple[str, ...] = ()
-    operations: tuple[Operation, ...] = ()
     supervisor: Supervisor = Supervisor()
     rival: str = ""
     """What `displace` stops, by a word with which `remove` finds it again."""
+
+    @property
+    def restarts(self) -> bool:
+        return any(isinstance(change, Restart) for change in self.changes)
 
 
 def script(transaction: Transaction, nonce: str, patience: Patience) -> str:
@@ -92,8 +79,8 @@ def script(transaction: Transaction, nonce: str, patience: Patience) -> str:
             "fleetctl() {",
             PRELUDE,
             *_variables(transaction, nonce, patience),
-            *_files(transaction.files),
-            *_functions(transaction),
+            *_changes(transaction),
+            *_service(transaction.supervisor),
             _LIBRARY.read_text(),
             "session",
             "}",
@@ -104,6 +91,8 @@ def script(transaction: Transaction, nonce: str, patience: Patience) -> str:
 
 
 def _variables(transaction: Transaction, nonce: str, patience: Patience) -> Iterator[str]:
+    changes = transaction.changes
+    files = [str(at) for at, change in enumerate(changes) if isinstance(change, WriteFile)]
     values = {
         "nonce": nonce,
         "state": transaction.state,
@@ -113,8 +102,8 @@ def _variables(transaction: Transaction, nonce: str, patience: Patience) -> Iter
         "user": transaction.user,
         "port": str(transaction.port),
         "active": "yes" if transaction.active else "no",
-        "files": " ".join(str(at) for at in range(len(transaction.files))),
-        "operations": str(len(transaction.operations) or ""),
+        "files": " ".join(files),
+        "operations": "yes" if any(_operations(changes)) else "",
         "restart_seconds": str(patience.restart),
         "command_seconds": str(patience.command),
         "verdict_seconds": str(patience.verdict),
@@ -135,32 +124,58 @@ def _manual(supervisor: Supervisor) -> str:
     return "\n".join(f"$ {command}" for command in commands if command != "true")
 
 
-def _files(files: tuple[FileChange, ...]) -> Iterator[str]:
-    for at, file in enumerate(files):
-        values = {
-            "path": file.path,
-            "mode": f"{file.mode:o}",
-            "entry": hashlib.sha256(file.path.encode()).hexdigest()[:16],
-            "is": "absent" if file.before is None else "there",
-            "will": "absent" if file.after is None else "there",
-        }
-        yield " ".join(f"{name}_{at}={quote(value)}" for name, value in values.items())
-        for name, text in (("old", file.before), ("new", file.after)):
-            yield f"{name}_{at}() {{ printf {printf_format(text or '')}; }}"
+def _changes(transaction: Transaction) -> Iterator[str]:
+    """What each change needs, under its number, and the order in which they are made."""
+    for at, change in enumerate(transaction.changes):
+        if isinstance(change, WriteFile):
+            yield from _file(at, change, transaction.home)
+        elif isinstance(change, RunCommand):
+            yield f"command_{at}() {{ /bin/sh -c {quote(change.commands)}; }}"
+    yield "operate() {\n:"
+    yield from (f"perform {each} || return" for each in _operations(transaction.changes))
+    yield "}"
 
 
-def _functions(transaction: Transaction) -> Iterator[str]:
-    supervisor = transaction.supervisor
+def _file(at: int, change: WriteFile, home: str) -> Iterator[str]:
+    path = change.path.replace("~", home, 1)
+    values = {
+        "path": path,
+        "mode": f"{change.mode:o}",
+        "entry": hashlib.sha256(path.encode()).hexdigest()[:16],
+        "is": "absent" if change.before is None else "there",
+        "will": "absent" if change.after is None else "there",
+    }
+    yield " ".join(f"{name}_{at}={quote(value)}" for name, value in values.items())
+    for name, text in (("old", change.before), ("new", change.after)):
+        yield f"{name}_{at}() {{ printf {printf_format(text or '')}; }}"
+
+
+def _operations(changes: tuple[Scripted, ...]) -> Iterator[str]:
+    """Numbers of changes, or `-`, with calls of functions of `transaction.sh`.
+
+    They come in the order of the plan; a definition is checked and read when all of it is in place.
+    """
+    defining = [change for change in changes if isinstance(change, WriteFile) and change.defines]
+    for at, change in enumerate(changes):
+        match change:
+            case WriteFile():
+                yield f"{at} {'discard' if change.after is None else 'replace'} {at}"
+                if defining and change is defining[-1]:
+                    yield from ("- verify", "- reload")
+            case RunCommand():
+                yield f"{at} run {at}"
+            case Supervise():
+                yield f"{at} {change.verb}"
+            case Restart():
+                yield f"{at} restart"
+            case Forget():
+                yield f"{at} forget"
+
+
+def _service(supervisor: Supervisor) -> Iterator[str]:
     yield supervisor.prepare
     for name in (field.name for field in fields(supervisor) if field.name != "prepare"):
         yield f"service_{name}() {{\n{getattr(supervisor, name)}\n}}"
-    for at, commands in enumerate(transaction.commands):
-        yield f"command_{at}() {{ /bin/sh -c {quote(commands)}; }}"
-    yield "operate() {\n:"
-    for operation in transaction.operations:
-        number = "-" if operation.change is None else operation.change
-        yield f"perform {number} {operation.call} || return"
-    yield "}"
 
 
 def printf_format(text: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -22,7 +21,7 @@ class Subject:
     fleet: Fleet
     node: Node
     facts: Facts
-    service: Service | Finding
+    service: Service | None
     templates: Templates
     elevates: bool = False
     """Whether there is a password for sudo."""
@@ -32,8 +31,6 @@ class Step(BaseModel):
     """A kind of step; its fields are what a playbook may say of it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-    kind: ClassVar[str]
 
     def probe(self, name: str) -> list[Part]:
         """Parts for the script that gathers facts; `name` is the step's own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Self
+from typing import Self
 
 from pydantic import model_validator
 
@@ -15,8 +15,6 @@ from fleetctl.steps.file import in_shell
 
 
 class CommandStep(Step):
-    kind: ClassVar[str] = "command"
-
     run: str
     unless: str | None = None
     creates: str | None = None

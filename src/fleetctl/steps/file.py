@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -27,8 +27,6 @@ def _path(text: str) -> str:
 
 
 class FileStep(Step):
-    kind: ClassVar[str] = "file"
-
     path: Annotated[str, AfterValidator(_path)]
     template: str | None = None
     content: str | None = None

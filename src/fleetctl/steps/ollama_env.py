@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
 from fleetctl import backends
 from fleetctl.model import variables
@@ -15,11 +14,9 @@ from fleetctl.steps.file import difference
 
 
 class OllamaEnv(Step):
-    kind: ClassVar[str] = "ollama_env"
-
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         service, node = subject.service, subject.node
-        if isinstance(service, Finding):
+        if service is None:
             return
         host = subject.facts.host
         files = {host.expanded(file.path): file for file in backends.files(service)}
@@ -40,16 +37,16 @@ class OllamaEnv(Step):
         for path, described in files.items():
             file = service.files.get(path, File(None))
             details: tuple[str, ...] = ()
-            if described.holds_settings:
+            if described.decode:
                 before = file.content if isinstance(file.content, str) else ""
-                written = backends.settings(service, before)
+                written = described.decode(before)
                 details = tuple(_details(node.environment, written, service, host))
             wanted = WriteFile(
                 described.path,
                 None,
                 subject.templates.render(described.template, values),
                 details=details,
-                as_root=service.scope == "system",
+                as_root=service.as_root,
                 defines=described.defines,
             )
             yield from difference(file, wanted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
 
 from fleetctl.model.facts import Service, Unknown
 from fleetctl.model.plan import Change, DeleteModel, Finding, Level, PullModel
@@ -11,14 +10,12 @@ from fleetctl.steps import Step, Subject
 
 
 class OllamaModels(Step):
-    kind: ClassVar[str] = "ollama_models"
-
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         api, node = subject.facts.api, subject.node
         models = [each for each in subject.fleet.models.values() if node.name in each.nodes]
         wanted = dict.fromkeys(model.ollama_model for model in models)
         if isinstance(api, Unknown):
-            if wanted and not isinstance(subject.service, Finding):
+            if wanted and subject.service:
                 yield _unseen(subject.service, wanted, api.why)
             return
         there = {name.casefold() for name in api.models}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import ClassVar
 
 from fleetctl import backends
 from fleetctl.model import variables
@@ -14,28 +13,26 @@ from fleetctl.steps import Step, Subject
 
 
 class OllamaService(Step):
-    kind: ClassVar[str] = "ollama_service"
-
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         service, wanted = subject.service, subject.node.environment
-        if isinstance(service, Finding):
-            yield service
+        if service is None:
+            yield backends.absence(subject.node, subject.facts)
             return
         if service.blocked:
             yield Finding(Level.OBSTACLE, service.blocked, service.fix)
             return
         rival = backends.rival(service, subject.facts) if subject.node.takeover else None
         if rival is not None and service.creatable:
-            yield Supervise("displace", service.scope)
+            yield Supervise("displace", service.as_root)
         yield from _others(service, subject.facts, rival)
         if not service.enabled:
-            yield Supervise("enable", service.scope)
+            yield Supervise("enable", service.as_root)
         if service.reload_pending:
-            yield Supervise("reload", service.scope)
+            yield Supervise("reload", service.as_root)
         if not service.active:
-            yield Restart(service.scope, ("it does not run",), running=False)
+            yield Restart(service.as_root, ("it does not run",), running=False)
         elif stale := list(_stale(service, wanted, subject.facts.host)):
-            yield Restart(service.scope, tuple(stale))
+            yield Restart(service.as_root, tuple(stale))
         if service.active:
             yield from _unseen(service, wanted)
             yield from _slow(service, subject.facts.host)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from fleetctl.model.facts import Unknown
 from fleetctl.model.plan import Change, Finding, Level, RunCommand
@@ -15,8 +14,6 @@ _GUARD = "power"
 
 
 class Power(Step):
-    kind: ClassVar[str] = "power"
-
     def probe(self, name: str) -> list[Part]:
         """The guard holds where no source of power lets the machine sleep."""
         asleep = "pmset -g custom | grep -E '^ *sleep +[1-9]'"

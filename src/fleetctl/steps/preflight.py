@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
 from fleetctl.model import address
-from fleetctl.model.facts import Api, Facts, Preflight, Service, Unknown
+from fleetctl.model.facts import Api, Facts, Preflight, Unknown
 from fleetctl.model.plan import Change, Finding, Level
 from fleetctl.shell import Part, Record, ports
 from fleetctl.steps import Step, Subject
@@ -32,8 +31,6 @@ section ports
 
 
 class PreflightStep(Step):
-    kind: ClassVar[str] = "preflight"
-
     def probe(self, name: str) -> list[Part]:
         return [Part("preflight", _ASK + ports.ask("LISTEN"))]
 
@@ -52,7 +49,7 @@ class PreflightStep(Step):
 
 def _sudo(seen: Preflight, subject: Subject) -> Iterator[Finding]:
     service = subject.service
-    if not isinstance(service, Service) or service.scope != "system" or subject.elevates:
+    if service is None or not service.as_root or subject.elevates:
         return
     rule = SUDO_RULE.format(user=subject.facts.host.user)
     if seen.sudo == "refused":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from fleetctl.model.facts import Unknown
 from fleetctl.model.plan import Change, Finding, Level
@@ -11,10 +10,8 @@ from fleetctl.steps import Step, Subject
 
 
 class WaitHttp(Step):
-    kind: ClassVar[str] = "wait_http"
-
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         api, service = subject.facts.api, subject.service
-        if isinstance(api, Unknown) and not isinstance(service, Finding) and service.active:
+        if isinstance(api, Unknown) and service and service.active:
             fix = "look at its log; is the address right?"
             yield Finding(Level.FAULT, f"Ollama runs, but {api.why}", fix)

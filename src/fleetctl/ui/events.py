@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import asdict
 
 from fleetctl.model.events import Ended, Event, Looked, Planned
 from fleetctl.ui import console, plan
 
 
-class Events:
-    """A listener; events come from many threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def tell(self, event: Event) -> None:
-        with self._lock:
-            console.result(json.dumps({"format": console.FORMAT, **_document(event)}))
+def line(event: Event) -> str:
+    return json.dumps({"format": console.FORMAT, **_document(event)})
 
 
 def _document(event: Event) -> dict[str, object]:

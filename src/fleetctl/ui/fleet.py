@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict
 
 from fleetctl.model import variables
 from fleetctl.model.fleet import Fleet, Model, Node
 from fleetctl.ui.console import columns, printable, styled
 
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One effective value of a node."""
-
-    key: str
-    value: str | int | bool | None
-    origin: str
-
-    @property
-    def text(self) -> str:
-        return str(self.value).lower() if isinstance(self.value, bool) else str(self.value)
+Value = str | int | None
 
 
 def document(fleet: Fleet, nodes: Iterable[Node]) -> dict[str, object]:
@@ -32,7 +20,9 @@ def document(fleet: Fleet, nodes: Iterable[Node]) -> dict[str, object]:
         "file": str(fleet.file),
         "gateway": asdict(fleet.gateway),
         "nodes": {
-            node.name: {s.key: {"value": s.value, "origin": s.origin} for s in settings(node)}
+            node.name: {
+                key: {"value": value, "origin": origin} for key, value, origin in _settings(node)
+            }
             for node in nodes
         },
         "models": {name: asdict(model) for name, model in fleet.models.items()},
@@ -44,10 +34,14 @@ def values(fleet: Fleet, nodes: Iterable[Node]) -> Iterator[str]:
     """Every effective value, with where it came from."""
     for node in nodes:
         yield styled(node.name, "strong", sys.stdout)
-        given = [setting for setting in settings(node) if setting.value is not None]
-        yield from columns(((s.key, s.text, s.origin) for s in given), indent=2)
+        given = (setting for setting in _settings(node) if setting[1] is not None)
+        yield from columns(((key, _text(value), origin) for key, value, origin in given), indent=2)
         yield ""
     yield from routing(fleet)
+
+
+def _text(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def routing(fleet: Fleet) -> Iterator[str]:
@@ -96,28 +90,29 @@ def _branch(last: bool, title: str, inner: Iterable[str] = ()) -> Iterator[str]:
         yield ("   " if last else "│  ") + line
 
 
-def settings(node: Node) -> Iterator[Setting]:
-    """What a node will be, by the keys that say so in the inventory."""
-    for key in ("endpoint", "provider"):
-        yield _setting(node, key, getattr(node, key))
+def _settings(node: Node) -> Iterator[tuple[str, Value, str]]:
+    """What a node will be: key, value, and where that came from."""
+    for key, value in _values(node):
+        yield key, value, node.origins.get(key, "node")
+
+
+def _values(node: Node) -> Iterator[tuple[str, Value]]:
+    """By the keys that say so in the inventory."""
+    yield "endpoint", node.endpoint
+    yield "provider", node.provider
     if node.ssh is None:
-        yield _setting(node, "ssh", "none")
+        yield "ssh", "none"
     else:
-        for field in fields(node.ssh):
-            yield _setting(node, f"ssh.{field.name}", getattr(node.ssh, field.name))
-        yield _setting(node, "ollama.service", node.service)
-        yield _setting(node, "ollama.takeover", node.takeover)
+        for key, value in asdict(node.ssh).items():
+            yield f"ssh.{key}", value
+        yield "ollama.service", node.service
+        yield "ollama.takeover", node.takeover
         for variable, value in node.environment.items():
             typed = variables.key_of(variable)
             is_switch = typed and variables.TYPED[typed][1] is variables.SWITCH
-            shown = value == "1" if is_switch else value
-            yield _setting(node, f"ollama.{typed or f'env.{variable}'}", shown)
-        yield _setting(node, "exposure", "acknowledged" if node.exposure_acknowledged else None)
-        yield _setting(node, "prune", node.prune)
-        yield _setting(node, "power.sleep", node.sleep)
-    yield _setting(node, "groups", " ".join(node.groups) or None)
-    yield _setting(node, "tags", " ".join(node.tags) or None)
-
-
-def _setting(node: Node, key: str, value: Any) -> Setting:
-    return Setting(key, value, node.origins.get(key, "node"))
+            yield f"ollama.{typed or f'env.{variable}'}", value == "1" if is_switch else value
+        yield "exposure", "acknowledged" if node.exposure_acknowledged else None
+        yield "prune", node.prune
+        yield "power.sleep", node.sleep
+    yield "groups", " ".join(node.groups) or None
+    yield "tags", " ".join(node.tags) or None

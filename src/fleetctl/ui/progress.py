@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterable
 
 from fleetctl.model.events import Did, Doing, Ended, Event, Looked, Noted, Pulling, Stopping
@@ -15,7 +14,7 @@ _BAR = 20
 
 
 class Progress:
-    """A listener; events come from many threads."""
+    """A listener, to one event at a time."""
 
     def __init__(self, nodes: Iterable[str]) -> None:
         self._waiting = dict.fromkeys(nodes, "")
@@ -23,13 +22,11 @@ class Progress:
         self._doing: dict[str, str] = {}
         simple = os.environ.get("TERM", "dumb") == "dumb"
         self._living = sys.stderr is not None and sys.stderr.isatty() and not simple
-        self._lock = threading.Lock()
         self._show()
 
     def tell(self, event: Event) -> None:
-        with self._lock:
-            self._hear(event)
-            self._show()
+        self._hear(event)
+        self._show()
 
     def _hear(self, event: Event) -> None:
         match event:
