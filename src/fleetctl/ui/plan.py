@@ -86,7 +86,7 @@ def document(report: Report) -> dict[str, object]:
 def _changes(plan: NodePlan) -> Iterator[str]:
     for _, change in plan.changes:
         details = change.details if isinstance(change, WriteFile) else ()
-        yield from details or (change.title,)
+        yield from map(printable, details or (change.title,))
 
 
 def _findings(plan: NodePlan) -> Iterator[str]:
