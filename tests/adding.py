@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +13,7 @@ import click
 from fleetctl.cli import guard, options
 from fleetctl.ui import console
 from tests.conftest import ROOT, Outcome, clean_environment
+from tests.terminal import on_terminal
 
 
 @click.command()
@@ -62,7 +60,7 @@ class Adding:
 
     def __call__(self, *arguments: str) -> Outcome:
         done = subprocess.run(
-            self._command(arguments),
+            [sys.executable, "-m", "tests.adding", *arguments],
             cwd=self.folder,
             env=self._environment(),
             capture_output=True,
@@ -72,51 +70,17 @@ class Adding:
         )
         return Outcome(done.returncode, done.stdout, done.stderr)
 
-    def on_terminal(self, *arguments: str, answers: Sequence[tuple[str, str]]) -> Outcome:
-        """Each question is waited for and answered; what was shown is `err`."""
-        main, side = pty.openpty()
-        with subprocess.Popen(
-            self._command(arguments),
-            cwd=self.folder,
-            env=self._environment(),
-            stdin=side,
-            stdout=subprocess.PIPE,
-            stderr=side,
-            start_new_session=True,
-        ) as process:
-            os.close(side)
-            shown = b""
-            for question, answer in answers:
-                shown += _until(main, question)
-                os.write(main, f"{answer}\n".encode())
-            shown += _until(main, None)
-            assert process.stdout is not None
-            out = process.stdout.read().decode()
-        os.close(main)
-        return Outcome(process.returncode, out, shown.decode().replace("\r\n", "\n"))
-
-    def _command(self, arguments: Sequence[str]) -> list[str]:
-        return [sys.executable, "-m", "tests.adding", *arguments]
+    def on_terminal(self, *arguments: str, answers: Mapping[str, str]) -> Outcome:
+        """Each question is asked and answered; what was shown is `err`."""
+        outcome = on_terminal(
+            "tests.adding", *arguments, folder=self.folder, env=self._environment(), answers=answers
+        )
+        for question in answers:
+            assert question in outcome.err
+        return outcome
 
     def _environment(self) -> dict[str, str]:
         return {**clean_environment(self.home), "PYTHONPATH": str(ROOT)}
-
-
-def _until(terminal: int, question: str | None) -> bytes:
-    """What is shown until the question, or until nobody is there any more."""
-    shown = b""
-    deadline = time.monotonic() + 30
-    while question is None or question.encode() not in shown:
-        assert time.monotonic() < deadline, shown
-        try:
-            data = os.read(terminal, 4096)
-        except OSError:
-            data = b""
-        if not data:
-            assert question is None, f"{question!r} was never asked: {shown.decode()}"
-            break
-        shown += data
-    return shown
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def facts_of(said: Mapping[str, Any]) -> Facts:
     )  # fmt: skip
     services = [service_of(each) for each in said.get("services", [{}])]
     models = dict.fromkeys(said.get("models", []), "digest")
-    api = Api(11434, "0.24.0", models)
+    api = Api("127.0.0.1:11434", "0.24.0", models)
     return Facts(
         host=host,
         services=tuple(services),

@@ -19,7 +19,7 @@ from fleetctl.shell.transaction import script as script_of
 Change = Callable[[str], str]
 """What is done to the text of a script before it runs."""
 
-_COMMANDS = ["ln", "rm", "mkdir", "cp", "mv", "chmod", "rmdir", "cat", "date"]
+_COMMANDS = ["ln", "rm", "mkdir", "cp", "mv", "chmod", "chown", "rmdir", "cat", "date"]
 """Programs whose start is a moment to die at; all that change something, and some more."""
 
 

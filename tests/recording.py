@@ -5,20 +5,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import pty
 import re
-import struct
-import subprocess
-import sys
-import termios
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.conftest import ROOT
+from tests.terminal import on_terminal
 
 _COLUMNS, _ROWS = 84, 38
 _SECONDS_A_LINE = 0.2
@@ -33,31 +28,12 @@ text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#d4d4d4
 
 def record() -> str:
     """What a terminal of that size is sent by the demo."""
-    main, side = pty.openpty()
-    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, _COLUMNS, 0, 0))
-    with TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        with subprocess.Popen(
-            [sys.executable, "-m", "fleetctl", "demo"],
-            cwd=folder,
-            env={**os.environ, "TERM": "xterm-256color"},
-            stdin=side,
-            stdout=side,
-            stderr=side,
-        ) as process:
-            os.close(side)
-            shown = b"".join(_read(main))
-    os.close(main)
-    assert process.returncode == 0
-    return shown.decode().replace("\r\n", "\n")
-
-
-def _read(terminal: int) -> Iterator[bytes]:
-    while True:
-        try:
-            yield os.read(terminal, 65536)
-        except OSError:
-            return
+    env = {**os.environ, "TERM": "xterm-256color"}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        shown = on_terminal("fleetctl", "demo", folder=folder, env=env, size=(_ROWS, _COLUMNS))
+    return shown.exits(0).err
 
 
 def screens(shown: str) -> list[list[str]]:

@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
+import select
+import struct
 import subprocess
-import time
-from collections.abc import Mapping, Sequence
+import sys
+import termios
+import threading
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tests.conftest import Outcome
 
+Meanwhile = Callable[[int, subprocess.Popen[bytes]], None]
+"""What happens to the terminal while the program runs."""
+
 _SECONDS = 60
+_NOTHING: Mapping[str, str] = {}
 
 
 def on_terminal(
-    command: Sequence[str], folder: Path, env: Mapping[str, str], answers: Mapping[str, str]
+    *module: str,
+    folder: Path,
+    env: Mapping[str, str],
+    answers: Mapping[str, str] = _NOTHING,
+    size: tuple[int, int] = (24, 80),
+    meanwhile: Meanwhile | None = None,
 ) -> Outcome:
-    """Each question is answered as often as it is asked. All that was shown is `err`."""
+    """`python -m module…`. Each question is answered as often as it is asked. All that was shown
+    is `err`."""
     main, side = pty.openpty()
+    resize(main, *size)
     with subprocess.Popen(
-        command,
+        [sys.executable, "-m", *module],
         cwd=folder,
         env=dict(env),
         stdin=side,
@@ -29,21 +45,37 @@ def on_terminal(
         start_new_session=True,
     ) as process:
         os.close(side)
-        shown, unread = "", ""
-        deadline = time.monotonic() + _SECONDS
-        while data := _read(main):
-            assert time.monotonic() < deadline, shown
-            shown, unread = shown + data, unread + data
-            for question, answer in answers.items():
-                if question in unread:
-                    os.write(main, f"{answer}\n".encode())
-                    unread = ""
+        if meanwhile:
+            threading.Thread(target=meanwhile, args=(main, process)).start()
+        try:
+            shown = _talk(main, answers)
+        except AssertionError:
+            process.kill()
+            raise
     os.close(main)
-    return Outcome(process.returncode, "", shown.replace("\r\n", "\n"))
+    return Outcome(process.returncode, "", shown.decode().replace("\r\n", "\n"))
 
 
-def _read(terminal: int) -> str:
+def resize(terminal: int, rows: int, columns: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+def _talk(terminal: int, answers: Mapping[str, str]) -> bytes:
+    shown, unread = b"", b""
+    while data := _read(terminal):
+        shown, unread = shown + data, unread + data
+        for question, answer in answers.items():
+            if question.encode() in unread:
+                os.write(terminal, f"{answer}\n".encode())
+                unread = b""
+    return shown
+
+
+def _read(terminal: int) -> bytes:
+    """What it shows next; nothing once the program has gone."""
+    ready, _, _ = select.select([terminal], [], [], _SECONDS)
+    assert ready, f"nothing for {_SECONDS} s"
     try:
-        return os.read(terminal, 65536).decode(errors="replace")
+        return os.read(terminal, 65536)
     except OSError:
-        return ""
+        return b""

@@ -14,7 +14,7 @@ from fleetctl.inventory.load import load
 from fleetctl.sim.machine import Machine
 from tests.adding import Adding
 from tests.fleet_fixtures import Project, snapshot
-from tests.sim.remote import answering, eventually
+from tests.sim.remote import until_answering
 
 SECRET = "open, sesame $HOME '"
 
@@ -22,7 +22,7 @@ SECRET = "open, sesame $HOME '"
 @pytest.fixture
 def box(project: Project) -> Machine:
     machine = project.fleet.linux("box", models=["tiny"])
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     return machine
 
 
@@ -116,18 +116,18 @@ def test_the_user_and_the_key_may_come_from_the_defaults(
 def test_on_a_terminal_the_key_and_the_lines_are_asked_about(
     add: Adding, box: Machine, target: str
 ) -> None:
-    answers = [("Is it right?", "yes"), ("Write this into fleet.yaml?", "y")]
+    answers = {"Is it right?": "yes", "Write this into fleet.yaml?": "y"}
     outcome = add.on_terminal(target, answers=answers).exits(0)
     assert box.fingerprint in outcome.err
     assert "box is in fleet.yaml now" in outcome.err
 
 
 def test_no_is_no(add: Adding, box: Machine, target: str) -> None:
-    answers = [("Is it right?", "yes"), ("Write this into fleet.yaml?", "n")]
+    answers = {"Is it right?": "yes", "Write this into fleet.yaml?": "n"}
     add.on_terminal(target, answers=answers).exits(3)
     assert not (add.folder / "fleet.yaml").exists()
     (add.folder / ".fleetctl" / "known_hosts").unlink()
-    refused = add.on_terminal(target, answers=[("Is it right?", "no")]).exits(8)
+    refused = add.on_terminal(target, answers={"Is it right?": "no"}).exits(8)
     assert f"--fingerprint {box.fingerprint}" in refused.err
     assert not (add.folder / ".fleetctl" / "known_hosts").exists()
 
@@ -263,7 +263,7 @@ def test_a_password_lets_the_key_in_once_and_for_all(
     lock_out(box, method)
     without = add(target, "--yes", "--fingerprint", box.fingerprint).exits(4)
     assert f"fleetctl provision --add {target} --ask-password" in without.err
-    answers = [("Password", SECRET), ("Write this", "y")]
+    answers = {"Password": SECRET, "Write this": "y"}
     outcome = add.on_terminal(target, "--ask-password", answers=answers).exits(0)
     assert "your key is in its ~/.ssh/authorized_keys now" in outcome.err
     assert SECRET not in outcome.err

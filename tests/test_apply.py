@@ -9,7 +9,7 @@ import pytest
 
 from fleetctl.sim.machine import Machine
 from tests.fleet_fixtures import Project, snapshot
-from tests.sim.remote import answering, eventually
+from tests.sim.remote import answering, until_answering
 
 ENV_FILE = ".config/fleetctl/ollama.env"
 STATE = ".local/state/fleetctl"
@@ -19,7 +19,7 @@ QUICK = ("--yes", "--health-timeout", "12", "--settle", "0.2")
 @pytest.fixture
 def box(project: Project) -> Machine:
     machine = project.add("box")
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     return machine
 
 
@@ -218,7 +218,7 @@ def test_an_old_ollama_and_a_port_that_is_taken_are_obstacles(
 ) -> None:
     box.behave(version="0.12.3")
     box.reboot()
-    eventually(lambda: answering(box))
+    until_answering(box)
     project.set("box", host="127.0.0.1:8080")
     (box.folder / "proc/net/tcp").write_text("0: 00000000:1F90 00000000:0000 0A\n")
     out = project.fleetctl("provision", *QUICK).exits(5).out

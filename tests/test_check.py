@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import pty
-import subprocess
-import sys
-
 import pytest
 
-from fleetctl.errors import Exit
 from fleetctl.sim.machine import Machine
-from tests.conftest import clean_environment
+from tests.conftest import Outcome, clean_environment
 from tests.fleet_fixtures import Project, snapshot
-from tests.sim.remote import answering, connect, drop_in, eventually, execute, write
+from tests.sim.remote import (
+    connect,
+    drop_in,
+    execute,
+    until_answering,
+    write,
+)
+from tests.terminal import on_terminal
 
 ENV_FILE = ".config/fleetctl/ollama.env"
 DROP_IN = ".config/systemd/user/ollama.service.d/zz-fleetctl.conf"
@@ -28,7 +29,7 @@ def on(machine: Machine, script: str) -> str:
 
 def restart(machine: Machine) -> None:
     on(machine, "systemctl --user daemon-reload; systemctl --user restart ollama")
-    eventually(lambda: answering(machine))
+    until_answering(machine)
 
 
 def put_what_the_plan_says(project: Project, machine: Machine) -> None:
@@ -43,7 +44,7 @@ def put_what_the_plan_says(project: Project, machine: Machine) -> None:
 
 def test_a_machine_as_installed_differs_in_exactly_the_settings(project: Project) -> None:
     machine = project.add("box", models=["tiny"])
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     outcome = project.fleetctl("check").exits(3)
     assert outcome.out.split("\n\n")[0].splitlines() == [
         "box: OLLAMA_HOST stays 127.0.0.1:11434",
@@ -59,7 +60,7 @@ def test_a_machine_as_installed_differs_in_exactly_the_settings(project: Project
 def test_a_machine_with_exactly_the_planned_files_is_as_desired(project: Project) -> None:
     machine = project.add("box", models=["tiny"])
     project.write(models={"m": {"node": "box", "ollama_model": "tiny", "context": 4096}})
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     put_what_the_plan_says(project, machine)
     restart(machine)
     outcome = project.fleetctl("check").exits(0)
@@ -77,7 +78,7 @@ def test_values_that_hold_already_need_no_restart(project: Project) -> None:
 
 def test_what_was_edited_by_hand_is_shown_as_a_diff(project: Project) -> None:
     machine = project.add("box")
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     put_what_the_plan_says(project, machine)
     restart(machine)
     file = machine.home / ENV_FILE
@@ -94,7 +95,7 @@ def test_what_was_edited_by_hand_is_shown_as_a_diff(project: Project) -> None:
 
 def test_a_forgotten_reload_and_a_forgotten_restart_are_told_apart(project: Project) -> None:
     machine = project.add("box")
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     put_what_the_plan_says(project, machine)
     assert "reload the definition" in project.fleetctl("check").exits(3).out
     on(machine, "systemctl --user daemon-reload")
@@ -105,7 +106,7 @@ def test_a_forgotten_reload_and_a_forgotten_restart_are_told_apart(project: Proj
 
 def test_a_file_that_wins_over_ours_is_an_obstacle(project: Project) -> None:
     machine = project.add("box")
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     put_what_the_plan_says(project, machine)
     write(machine, "foreign.env", "OLLAMA_KEEP_ALIVE=7m\n")
     drop_in(machine, "zzz", "EnvironmentFile=%h/foreign.env")
@@ -119,7 +120,7 @@ def test_a_file_that_wins_over_ours_is_an_obstacle(project: Project) -> None:
 def test_a_missing_model_is_the_only_difference(project: Project) -> None:
     machine = project.add("box")
     project.write(models={"m": {"node": "box", "ollama_model": "qwen3"}})
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     put_what_the_plan_says(project, machine)
     restart(machine)
     out = project.fleetctl("check").exits(3).out
@@ -136,7 +137,7 @@ def test_a_missing_model_is_the_only_difference(project: Project) -> None:
 )
 def test_a_service_that_is_not_as_it_should_be(prepare: str, says: str, project: Project) -> None:
     machine = project.add("box")
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     if "rm" in prepare:
         prepare += "; systemctl --user mask ollama"
     on(machine, f"cd; {prepare}")
@@ -156,7 +157,7 @@ def test_one_dead_machine_is_a_result_and_no_crash(project: Project) -> None:
     project.add("other")
     project.nodes["dead"] = {"ssh": {"host": "127.0.0.1", "port": 1}, "ollama": {"host": "::1"}}
     project.write()
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     outcome = project.fleetctl("check", "--json").exits(4).json
     states = {name: node["state"] for name, node in outcome["nodes"].items()}
     assert states == {"box": "differs", "other": "differs", "dead": "unreachable"}
@@ -165,7 +166,7 @@ def test_one_dead_machine_is_a_result_and_no_crash(project: Project) -> None:
 def test_what_nodes_share_is_said_once(project: Project) -> None:
     for name in ("one", "two", "three"):
         machine = project.add(name)
-        eventually(lambda machine=machine: answering(machine))  # type: ignore[misc]
+        until_answering(machine)
     project.set("three", keep_alive="5m")
     said = project.fleetctl("check", "--no-diff").exits(3).out.splitlines()
     assert "all 3 nodes: OLLAMA_NO_CLOUD off → on" in said
@@ -187,7 +188,7 @@ def test_what_is_kept_in_the_project_is_not_for_git_and_nobody_else(project: Pro
 
 def test_check_writes_nothing(project: Project) -> None:
     machine = project.add("box", models=["tiny"])
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     before = snapshot(machine.home), on(machine, "systemctl --user show ollama -p MainPID")
     project.fleetctl("check").exits(3)
     assert (
@@ -203,49 +204,38 @@ def test_an_unknown_host_key_stops_before_anything_is_sent(project: Project) -> 
     assert f"fleetctl trust box --fingerprint {machine.fingerprint}" in out
 
 
-def at_a_terminal(
-    project: Project, *arguments: str, types: str = ""
-) -> subprocess.CompletedProcess[str]:
+def at_a_terminal(project: Project, *arguments: str) -> Outcome:
     folder = project.fleetctl.folder
-    main, side = pty.openpty()
-    os.write(main, types.encode())
-    done = subprocess.run(
-        [sys.executable, "-m", "fleetctl", *arguments],
-        cwd=folder,
+    return on_terminal(
+        "fleetctl",
+        *arguments,
+        folder=folder,
         env=clean_environment(folder),
-        stdin=side,
-        capture_output=True,
-        text=True,
-        timeout=30,
+        answers={"Make these changes": "n"},
     )
-    os.close(side)
-    os.close(main)
-    return done
 
 
 def test_with_yes_nobody_is_asked_about_a_host_key(project: Project) -> None:
     machine = project.add("box", trusted=False)
-    done = at_a_terminal(project, "apply", "--yes")
-    assert done.returncode == Exit.REFUSED, done.stderr
-    assert f"fleetctl trust box --fingerprint {machine.fingerprint}" in done.stdout
+    shown = at_a_terminal(project, "apply", "--yes").exits(8).err
+    assert f"fleetctl trust box --fingerprint {machine.fingerprint}" in shown
 
 
 def test_the_question_counts_only_nodes_that_can_be_changed(project: Project) -> None:
     for name in ("box", "other"):
         machine = project.add(name)
-        eventually(lambda machine=machine: answering(machine))  # type: ignore[misc]
+        until_answering(machine)
     project.set("other", service="system")  # which it has not
     project.write(models={"m": {"nodes": ["box", "other"], "ollama_model": "tiny"}})
-    done = at_a_terminal(project, "apply", types="n\n")
-    assert "other: pull tiny:latest" in done.stdout
-    assert "Make these changes on 1 node?" in done.stderr
-    assert done.returncode == Exit.DIFFERS
+    shown = at_a_terminal(project, "apply").exits(3).err
+    assert "other: pull tiny:latest" in shown
+    assert "Make these changes on 1 node?" in shown
 
 
 def test_only_looks_at_the_kinds_that_were_named(project: Project) -> None:
     machine = project.add("box")
     project.write(models={"m": {"node": "box", "ollama_model": "qwen3"}})
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     out = project.fleetctl("check", "--only", "ollama_models").exits(3).out
     assert out.splitlines()[0] == "box: pull qwen3:latest"
 
@@ -259,7 +249,7 @@ def test_a_kind_of_step_that_there_is_not_is_no_kind(project: Project) -> None:
 
 def test_steps_of_the_users_own_are_part_of_the_plan(project: Project) -> None:
     machine = project.add("box")
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     playbooks = project.fleetctl.folder / "playbooks"
     playbooks.mkdir()
     (playbooks / "apply.yaml").write_text(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 from fleetctl.cli import cli, guard
 from fleetctl.errors import Exit
 from tests.conftest import ROOT, FleetctlIn, clean_environment
+from tests.terminal import on_terminal
 
 VALID = """
 groups: {minis: {}}
@@ -256,23 +256,13 @@ def test_closed_streams_are_no_surprise(closing: str, code: Exit, fleetctl: Flee
 def test_a_terminal_gets_colour_and_a_dumb_one_does_not(fleetctl: FleetctlIn) -> None:
     fleetctl.write("nodes: 1")
 
-    def on_terminal(**env: str) -> bytes:
-        main, side = pty.openpty()
-        subprocess.run(
-            [sys.executable, "-m", "fleetctl", "validate"],
-            cwd=fleetctl.folder,
-            env={**clean_environment(fleetctl.folder), **env},
-            stdout=side,
-            stderr=side,
-        )
-        os.close(side)
-        shown = os.read(main, 10000)
-        os.close(main)
-        return shown
+    def shown(**env: str) -> str:
+        whole = {**clean_environment(fleetctl.folder), **env}
+        return on_terminal("fleetctl", "validate", folder=fleetctl.folder, env=whole).exits(2).err
 
-    assert b"\x1b[" in on_terminal(TERM="xterm")
-    assert b"\x1b[" not in on_terminal(TERM="dumb")
-    assert b"\x1b[" not in on_terminal(TERM="xterm", NO_COLOR="1")
+    assert "\x1b[" in shown(TERM="xterm")
+    assert "\x1b[" not in shown(TERM="dumb")
+    assert "\x1b[" not in shown(TERM="xterm", NO_COLOR="1")
 
 
 def test_control_characters_never_reach_the_terminal(fleetctl: FleetctlIn) -> None:

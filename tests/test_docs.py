@@ -15,7 +15,7 @@ from tests.conftest import ROOT, FleetctlIn
 from tests.docs_reading import PAGES, anchors, commands, fenced, first_cells, links
 from tests.fleet_fixtures import Project
 from tests.inventory_page import inventory_page
-from tests.sim.remote import answering, eventually
+from tests.sim.remote import until_answering
 from tests.test_rooms import ROOMS
 
 SOURCES = "\n".join(file.read_text() for file in (ROOT / "src" / "fleetctl").rglob("*.py"))
@@ -112,8 +112,7 @@ def test_the_worked_example_of_the_playbooks_page(project: Project) -> None:
         project.fleetctl.write(text, file)
     box, mini = project.add("box"), project.add_mac("mini")
     project.write(models={"m": {"nodes": ["box", "mini"], "ollama_model": "tiny"}})
-    for machine in (box, mini):
-        eventually(lambda machine=machine: answering(machine))  # type: ignore[misc]
+    until_answering(box, mini)
     project.fleetctl("validate").exits(0)
     out = project.fleetctl("check").exits(3).out
     assert "box, mini: write ~/fleet-note.yaml" in out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -87,6 +86,5 @@ def test_the_story(project: Project, tmp_path: Path) -> None:
 
 
 def typed(command: str, folder: Path, home: Path) -> Outcome:
-    words = shlex.split(command)
     environment = {**clean_environment(home), "TERM": "xterm", "PAGER": "cat"}
-    return on_terminal([sys.executable, "-m", *words], folder, environment, ANSWERS)
+    return on_terminal(*shlex.split(command), folder=folder, env=environment, answers=ANSWERS)

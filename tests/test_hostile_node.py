@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fleet_fixtures import Project
-from tests.sim.remote import answering, eventually
+from tests.sim.remote import until_answering
 
 EVIL = "{{7*7}} $(id) `id` ../../x \x1b]52;c;aGk=\x07\x1b[2J \u202e ${HOME} <script> %s \\"
 
@@ -26,7 +26,7 @@ def shadow(project: Project, tool: str, script: str) -> None:
 def evil(project: Project) -> Project:
     machine = project.add("evil")
     other = project.add("good")
-    eventually(lambda: answering(machine) and answering(other))
+    until_answering(machine, other)
     return project
 
 

@@ -253,6 +253,14 @@ def test_known_hosts_is_understood_as_ssh_writes_it(box: Machine, home: Path) ->
     assert not HostKeys(known).known("another")
 
 
+def test_a_revoked_host_key_is_refused_though_it_is_known(box: Machine, home: Path) -> None:
+    _, kind, key = box.known_hosts_line.split()[:3]
+    (home / ".ssh" / "known_hosts").write_text(f"@revoked * {kind} {key}\n")
+    error = failure(box, to(box), home)
+    assert "IS REVOKED" in error.message
+    assert error.exit_code == Exit.REFUSED
+
+
 def test_a_broken_jump_is_one_message(box: Machine, home: Path) -> None:
     error = failure(box, to(box, jump="nobody@127.0.0.1:1"), home)
     assert error.message == ("the jump host nobody@127.0.0.1:1: 127.0.0.1:1 refused the connection")

@@ -11,14 +11,16 @@ from fleetctl import shell
 from tests.conftest import needs_shell
 
 LIBRARY = Path(shell.__file__).with_name("transaction.sh")
+LOAD = '. "${1%/*}/alive.sh"; . "$1"; '
 ROUNDS = 40
 SHELLS = 4
 GENERATIONS = 10
 
 # Each shell begins and ends its stay with a line in one log. One in so many stays ends in death,
 # and so does one in so many programs that are started on the way to the lock.
-WORKER = r"""
-. "$1"
+WORKER = (
+    LOAD
+    + r"""
 state=$2 rounds=$3 die_inside=$4 die_outside=$5 owner=$6
 inside=no
 boot_id() { echo now; }
@@ -42,6 +44,7 @@ while [ "$rounds" -gt 0 ]; do
   inside=no
 done
 """
+)
 
 
 def work(folder: Path, random_: random.Random) -> subprocess.Popen[bytes]:
@@ -96,7 +99,7 @@ def test_a_dead_holder_and_a_dead_claimer_are_followed(tmp_path: Path) -> None:
     (tmp_path / "lock").symlink_to(gone.format("first"))
     (tmp_path / "lock.after-first").symlink_to(gone.format("second"))
     (tmp_path / "lock.after-second").symlink_to(gone.format("third"))
-    script = '. "$1"; state=$2 nonce=mine owner=ada@desk; take_lock && readlink "$state/lock"'
+    script = LOAD + 'state=$2 nonce=mine owner=ada@desk; take_lock && readlink "$state/lock"'
     done = subprocess.run(
         ["dash", "-c", script, "taker", str(LIBRARY), str(tmp_path)], capture_output=True, text=True
     )
@@ -106,7 +109,9 @@ def test_a_dead_holder_and_a_dead_claimer_are_followed(tmp_path: Path) -> None:
 
 def test_the_lock_of_a_living_holder_is_respected_and_its_owner_named(tmp_path: Path) -> None:
     needs_shell("dash")
-    take = '. "$1"; state=$2 nonce=$3 owner=$4; take_lock; echo "$? $holder"; '
+    take = (
+        '. "${1%/*}/alive.sh"; . "$1"; state=$2 nonce=$3 owner=$4; take_lock; echo "$? $holder"; '
+    )
     holder = subprocess.Popen(
         [
             "dash",

@@ -12,7 +12,7 @@ from fleetctl.backends.launchd import REPORT
 from fleetctl.sim.mac.mac import Mac
 from tests.conftest import ROOT
 from tests.fleet_fixtures import Project, snapshot
-from tests.sim.remote import answering, connect, eventually, execute
+from tests.sim.remote import answering, connect, eventually, execute, until_answering
 
 QUICK = ("--yes", "--health-timeout", "16", "--settle", "0.5")
 AGENT = "Library/LaunchAgents/dev.fleetctl.ollama.plist"
@@ -75,7 +75,7 @@ def server(mac: Mac) -> list[int]:
 @pytest.mark.parametrize("mode", FILES)
 def test_every_mode_from_the_first_apply_to_the_last(project: Project, mode: str) -> None:
     mac = project.add_mac("mini", ollama=mode)
-    eventually(lambda: answering(mac))
+    until_answering(mac)
     file = mac.home / FILES[mode]
     project.fleetctl("apply", *QUICK).exits(0)
     before, pids = file.read_text(), server(mac)
@@ -93,7 +93,7 @@ def test_every_mode_from_the_first_apply_to_the_last(project: Project, mode: str
     assert "permission denied" in outcome.out
     assert file.read_text() == before
     project.set("mini", models_dir=None)
-    eventually(lambda: answering(mac))
+    until_answering(mac)
     project.fleetctl("check").exits(0)
 
     mac.reboot()
@@ -105,7 +105,7 @@ def test_a_switch_of_the_app_that_wins_is_named_before_anything_is_written(
     project: Project,
 ) -> None:
     mac = project.add_mac("mini", ollama="app", app_settings={"expose": 1})
-    eventually(lambda: answering(mac))
+    until_answering(mac)
     out = project.fleetctl("apply", *QUICK).exits(5).out
     assert "the switch 'Expose Ollama to the network' in the settings of Ollama.app sets" in out
     assert not (mac.home / FILES["app"]).exists()
@@ -120,7 +120,7 @@ def test_the_app_without_anybody_at_the_screen_is_explained(project: Project) ->
 
 def test_a_homebrew_that_cannot_give_variables_is_explained(project: Project) -> None:
     mac = project.add_mac("mini", ollama="brew", brew="5.1.0")
-    eventually(lambda: answering(mac))
+    until_answering(mac)
     out = project.fleetctl("apply", *QUICK).exits(5).out
     assert "Homebrew 5.1.0 cannot give variables to a service" in out
 
@@ -129,7 +129,7 @@ def test_a_homebrew_that_cannot_give_variables_is_explained(project: Project) ->
 def test_a_variable_that_does_not_reach_the_app_is_no_success(project: Project) -> None:
     """As if `launchctl setenv` had been said in the SSH session: written, and never reached."""
     mac = project.add_mac("mini", ollama="app")
-    eventually(lambda: answering(mac))
+    until_answering(mac)
     templates = project.fleetctl.folder / "templates" / "launchd"
     templates.mkdir(parents=True)
     text = (ROOT / "templates/launchd/app-env.sh").read_text()
@@ -139,7 +139,7 @@ def test_a_variable_that_does_not_reach_the_app_is_no_success(project: Project) 
         "mini: rolled back: restart Ollama, because it runs with OLLAMA_KEEP_ALIVE" in outcome.out
     )
     assert not (mac.home / FILES["app"]).exists()
-    eventually(lambda: answering(mac))
+    until_answering(mac)
 
 
 def test_an_agent_that_never_was_is_not_left_behind(project: Project) -> None:
@@ -152,7 +152,7 @@ def test_an_agent_that_never_was_is_not_left_behind(project: Project) -> None:
 
 def test_a_server_started_by_hand_is_explained_and_left_alone(project: Project) -> None:
     mac = project.add_mac("mini", ollama="manual")
-    eventually(lambda: answering(mac))
+    until_answering(mac)
     out = project.fleetctl("apply", *QUICK).exits(5).out
     assert "Ollama was started by hand" in out
     assert answering(mac)
@@ -210,7 +210,7 @@ def test_takeover_makes_room_for_our_agent_until_it_fails_or_is_removed(
     project: Project, mode: str, more: dict[str, str]
 ) -> None:
     mac = project.add_mac("mini", ollama=mode, **more)
-    eventually(lambda: answering(mac))
+    until_answering(mac)
     before = server(mac)
     project.set("mini", service="agent")
     assert "another Ollama serves here" in project.fleetctl("apply", *QUICK).exits(5).out
@@ -218,7 +218,7 @@ def test_takeover_makes_room_for_our_agent_until_it_fails_or_is_removed(
 
     project.set("mini", takeover=True, models_dir="/Volumes/Models")
     assert "mini: rolled back" in project.fleetctl("apply", *QUICK).exits(5).out
-    eventually(lambda: answering(mac))
+    until_answering(mac)
     assert not (mac.home / AGENT).exists()
 
     project.set("mini", models_dir=None)
@@ -231,6 +231,6 @@ def test_takeover_makes_room_for_our_agent_until_it_fails_or_is_removed(
     assert "done: start what ran Ollama" in project.fleetctl("remove", "mini", *QUICK).exits(0).err
     assert not (mac.home / AGENT).exists()
     for _ in range(2):
-        eventually(lambda: answering(mac))
+        until_answering(mac)
         mac.reboot()
         mac.log_in()

@@ -12,7 +12,7 @@ from fleetctl.sim.mac.mac import Mac
 from tests.conftest import ROOT, finished
 from tests.disturbed import Disturbance
 from tests.fleet_fixtures import Project
-from tests.sim.remote import answering, eventually
+from tests.sim.remote import eventually, until_answering
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,7 @@ class Trial:
     def go(self, disturbance: Disturbance) -> int:
         code = self._disturbed(disturbance)
         eventually(lambda: not (self.mac.home / STATE / "lock").is_symlink() or code != -9, 30)
-        eventually(lambda: answering(self.mac), 30)
+        until_answering(self.mac)
         assert self.text in self.texts.values()
         self.project.fleetctl(*QUICK).exits(0)
         assert self.text == self.texts[self.now]

@@ -4,15 +4,10 @@ of a check goes to, and what kind of terminal it is."""
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import pty
 import signal
-import struct
 import subprocess
 import sys
-import termios
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,7 +17,8 @@ import pytest
 from fleetctl.errors import Exit
 from tests.conftest import clean_environment
 from tests.fleet_fixtures import Project, simulated_project
-from tests.sim.remote import answering, eventually
+from tests.sim.remote import until_answering
+from tests.terminal import Meanwhile, on_terminal, resize
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +27,7 @@ def project() -> Iterator[Project]:
         machine = project.add("box")
         project.nodes["dead"] = {"ssh": {"host": "127.0.0.1", "port": 1}, "ollama": {"host": "::1"}}
         project.write()
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         yield project
 
 
@@ -117,64 +113,36 @@ def test_fault_68_without_a_terminal_the_answer_is_the_same(
     assert "\x1b" not in plain.out + plain.err + found.out + found.err
 
 
-def on_terminal(
-    project: Project, *arguments: str, env: Mapping[str, str], width: int = 80, storm: bool = False
-) -> tuple[int, bytes]:
-    """The exit code, and all that the terminal got."""
-    main, side = pty.openpty()
-    resize(main, width)
+def shown(project: Project, meanwhile: Meanwhile | None = None, **env: str) -> str:
+    """What a terminal of 20 columns gets of a check."""
     folder = project.fleetctl.folder
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fleetctl", "check", *arguments],
-        cwd=folder,
-        env={**clean_environment(folder), **env},
-        stdin=side,
-        stdout=side,
-        stderr=side,
-        start_new_session=True,
+    whole = {**clean_environment(folder), **env}
+    outcome = on_terminal(
+        "fleetctl", "check", folder=folder, env=whole, size=(24, 20), meanwhile=meanwhile
     )
-    os.close(side)
-    shown = bytearray()
-    reader = threading.Thread(target=drain, args=(main, shown))
-    reader.start()
-    while storm and process.poll() is None:
-        for columns in (1, 20, 0, 300):
-            resize(main, columns)
-            process.send_signal(signal.SIGWINCH)
-            time.sleep(0.002)
-    code = process.wait(60)
-    reader.join(10)
-    os.close(main)
-    return code, bytes(shown)
+    return outcome.exits(4).err
 
 
-def resize(terminal: int, columns: int) -> None:
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-
-
-def drain(terminal: int, shown: bytearray) -> None:
-    with contextlib.suppress(OSError):  # how a pty says that the other side is gone
-        while data := os.read(terminal, 65536):
-            shown += data
+def storm(terminal: int, process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):  # it has gone
+        while process.poll() is None:
+            for columns in (1, 20, 0, 300):
+                resize(terminal, 24, columns)
+                process.send_signal(signal.SIGWINCH)
+                time.sleep(0.002)
 
 
 def test_fault_68_a_terminal_that_is_too_simple_for_escape_codes_gets_none(
     project: Project,
 ) -> None:
-    code, shown = on_terminal(project, env={"TERM": "dumb"})
-    assert code == Exit.UNREACHABLE
-    assert b"\x1b" not in shown
-    code, shown = on_terminal(project, env={"TERM": "xterm", "NO_COLOR": "1"})
-    assert code == Exit.UNREACHABLE
-    assert b"\x1b[3" not in shown
+    assert "\x1b" not in shown(project, TERM="dumb")
+    assert "\x1b[3" not in shown(project, TERM="xterm", NO_COLOR="1")
 
 
 @pytest.mark.parametrize("env", [{}, {"LANG": "C"}, {"LC_ALL": "nonsense"}], ids=str)
 def test_fault_68_a_narrow_terminal_in_a_storm_of_sizes_gets_the_same_answer(
     env: Mapping[str, str], project: Project
 ) -> None:
-    code, shown = on_terminal(project, env={"TERM": "xterm", **env}, width=20, storm=True)
-    assert code == Exit.UNREACHABLE
-    assert b"Traceback" not in shown
-    assert b"127.0.0.1:1 refused the connection" in shown
-    assert b"2 nodes: 1 differ, 1 unreachable (" in shown
+    text = shown(project, storm, TERM="xterm", **env)
+    assert "127.0.0.1:1 refused the connection" in text
+    assert "2 nodes: 1 differ, 1 unreachable (" in text

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fleet_fixtures import Project, simulated_project
-from tests.sim.remote import answering, eventually
+from tests.sim.remote import answering, until_answering
 
 NODES = 3
 QUICK = ("--yes", "--health-timeout", "0.3", "--settle", "0.1", "--serial", "1")
@@ -19,7 +19,7 @@ def project() -> Iterator[Project]:
     with simulated_project() as project:
         for number in range(NODES):
             machine = project.add(f"box-{number}")
-            eventually(lambda machine=machine: answering(machine))  # type: ignore[misc]
+            until_answering(machine)
             machine.behave(crash_on_start=True, when={"OLLAMA_KEEP_ALIVE": "1h0m0s"})
             project.set(machine.name, keep_alive="1h")
         yield project

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -181,3 +182,64 @@ def test_killed_before_every_program_that_it_starts(
         kills += 1
     print(f"{kind}: {kills} kills")
     assert kills > 10
+
+
+@pytest.mark.parametrize("theirs", ["link", "folder"])
+def test_what_leads_through_a_place_of_somebody_else_is_not_written(
+    tmp_path: Path, theirs: str
+) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give something to somebody else")
+    node = replace(local_node("apply", tmp_path), wanted={"way/in/file": "new\n"})
+    node.reset()
+    real, way = node.path("real"), node.path("way")
+    (real / "in").mkdir(parents=True)
+    if theirs == "link":
+        way.symlink_to(real)
+    else:
+        real.rename(way)
+    os.chown(way, 4711, 4711, follow_symlinks=False)
+    heard = node.run(node.transaction())
+    assert f"failed - {way} belongs to user 4711" in heard.records
+    assert "untouched" in heard
+    assert not node.path("way/in/file").exists()
+
+
+def test_a_replaced_file_keeps_its_owner(tmp_path: Path) -> None:
+    if os.getuid() != 0:
+        pytest.skip("only root can give something to somebody else")
+    node = local_node("apply", tmp_path)
+    node.reset()
+    os.chown(node.path("settings"), 4711, 4712)
+    node.apply()
+    seen = node.path("settings").stat()
+    assert (seen.st_uid, seen.st_gid, node.files()) == (4711, 4712, node.wanted)
+
+
+def test_a_command_that_dies_is_not_one_that_took_too_long(tmp_path: Path) -> None:
+    node = local_node("apply", tmp_path)
+    node = replace(node, then=(RunCommand("dies", "echo words; kill -SEGV $$", as_root=True),))
+    node.reset()
+    records = node.run(node.transaction()).records
+    assert "failed 2 run failed" in records
+    assert "| words" in records
+
+
+def test_of_a_panic_its_reason_is_shown_and_not_where_it_was(tmp_path: Path) -> None:
+    trace = (
+        "panic: bad origin: origins must contain '*' or include http://\n\n"
+        "goroutine 1 [running]:\n"
+        "github.com/gin-contrib/cors.(*Config).Validate(...)\n"
+        "\tgithub.com/gin-contrib/cors@v1.7.2/cors.go:120 +0x1a\n"
+        "created by main.main in goroutine 1\n"
+        "[GIN-debug] POST   /v1/messages --> handler\n"
+        "systemd: Main process exited, code=exited, status=2\n"
+    )
+    (tmp_path / "log").write_text(trace)
+    node = local_node("apply", tmp_path)
+    node.reset()
+    planned = node.transaction()
+    log = replace(planned.supervisor, log=f"cat {tmp_path}/log")
+    heard = node.run(replace(planned, supervisor=log), verdict="rollback")
+    said = [line.removeprefix("| ") for line in heard.records if line.startswith("| ")]
+    assert [line for line in said if line] == [trace.splitlines()[0], trace.splitlines()[-1]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fleetctl import backends, way_back
 from fleetctl.errors import FleetError
@@ -13,12 +13,12 @@ from fleetctl.links.dial import Dialler
 from fleetctl.links.elevate import root_shell
 from fleetctl.links.local import LocalLink
 from fleetctl.model import address
-from fleetctl.model.facts import Api, Facts, File, Unknown
+from fleetctl.model.facts import UNREADABLE, Api, Facts, File, Host, Unknown
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import NodePlan
 from fleetctl.ollama.api import Client, NoAnswer
 from fleetctl.playbook import Entry
-from fleetctl.shell import Part, Record, survey
+from fleetctl.shell import Part, Record, quote, survey
 from fleetctl.steps import preflight
 
 
@@ -67,10 +67,11 @@ class Observer:
         records = exchange.records(shell, nonce, self.timeout)
         host = survey.host(records)
         services = backends.read(records)
-        hidden = host.uid != 0 and any(service.hides_from_us for service in services)
-        if hidden and self.password is not None:
+        hidden = any(service.hides_from_us for service in services) or _unreadable(records)
+        if hidden and host.uid != 0 and self.password is not None:
             root = root_shell(link, self.password, self.timeout)
-            services = backends.read(exchange.answers(root, backends.parts(), self.timeout))
+            records |= exchange.answers(root, self._parts_for_root(host), self.timeout)
+            services = backends.read(records)
         if isinstance(api, Unknown):
             running = (service.listens for service in services if service.active)
             elsewhere = next((each for each in running if each and each != node.listens), None)
@@ -82,17 +83,33 @@ class Observer:
             api=api,
             files=dict(_files(records)),
             unfinished=survey.unfinished(records),
+            at_work=survey.at_work(records),
             preflight=preflight.read(records),
             kept=way_back.read(records),
             guards=dict(_guards(records)),
         )
+
+    def _parts_for_root(self, host: Host) -> list[Part]:
+        home = f"HOME={quote(host.home)}\n"
+        parts = (part for part in self.task.parts if part.for_root)
+        return [replace(part, commands=home + part.commands) for part in parts]
+
+
+_MOST_SECONDS_TO_CONNECT = 10
+"""Within a machine, a connection is there at once, or never."""
+
+
+def _unreadable(records: Mapping[str, Record]) -> bool:
+    sections = (each for record in records.values() for each in record.sections.values())
+    return any(section == UNREADABLE for section in sections)
 
 
 def client(link: Link, listens: str, timeout: float) -> closing[Client]:
     """Ollama's API, through the link, from the node itself."""
     host, port = address.place_of(listens)
     try:
-        return closing(Client(link.tcp(host, port, timeout), host, port))
+        stream = link.tcp(host, port, min(timeout, _MOST_SECONDS_TO_CONNECT))
+        return closing(Client(stream, host, port))
     except (OSError, EOFError, FleetError):
         raise NoAnswer(f"nothing answers at {host} port {port}") from None
 

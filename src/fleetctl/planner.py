@@ -8,7 +8,7 @@ from fleetctl import backends
 from fleetctl.audit import exposure
 from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Fleet, Node
-from fleetctl.model.plan import Change, Finding, NodePlan, Recover
+from fleetctl.model.plan import Change, Finding, Level, NodePlan, Recover
 from fleetctl.playbook import Entry
 from fleetctl.render import Templates
 from fleetctl.steps import Subject
@@ -39,4 +39,6 @@ def plan(
             else:
                 changes.append((entry.kind, each))
     findings += exposure.findings(node, facts)
+    if facts.at_work:
+        findings.append(Finding(Level.NOTE, f"a run of {facts.at_work} is at work here right now"))
     return NodePlan(node.name, facts, tuple(changes), tuple(dict.fromkeys(findings)))

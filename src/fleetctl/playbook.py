@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,7 +72,15 @@ class Entry:
 
 def read_playbook(name: str, project: Path) -> list[Entry]:
     """The project's own playbook of that name, or the one that comes with fleetctl."""
-    return list(_entries(f"{name}.yaml", project, ()))
+    entries = list(_entries(f"{name}.yaml", project, ()))
+    twice = [name for name, count in Counter(each.name for each in entries).items() if count > 1]
+    if said := next(filter(None, twice), None):
+        what = f"two steps of the playbook {name} are called {said!r}"
+        raise FleetError(what, hint="give each a name of its own", exit_code=Exit.USAGE)
+    return [
+        entry if entry.name else replace(entry, name=f"{entry.kind} {at}")
+        for at, entry in enumerate(entries, 1)
+    ]
 
 
 def _entries(name: str, project: Path, above: tuple[Path, ...]) -> Iterator[Entry]:
@@ -110,6 +119,8 @@ def _entry(value: Value, at: int, problems: list[Problem]) -> Entry | str | None
         return None
     kind, arguments = kinds[0], said[kinds[0]]
     if kind == "import":
+        if len(said) > 1:
+            problems.append(Problem(where, "imports a playbook, which `os` and `when` do not gate"))
         return str(arguments)
     system = said.get("os")
     if system is not None and system not in _SYSTEMS:
@@ -120,9 +131,11 @@ def _entry(value: Value, at: int, problems: list[Problem]) -> Entry | str | None
         for problem in messages.problems(error, arguments, KINDS[kind]):
             problems.append(Problem((*where, kind, *problem.where), problem.what, problem.right))
         return None
-    name, when = said.get("name"), said.get("when")
+    name, when = str(said.get("name") or ""), said.get("when")
+    if not name.isprintable():
+        problems.append(Problem((*where, "name"), f"is {name!r}", "it must be one line of text"))
     return Entry(
-        name=str(name) if name is not None else f"{kind} {at + 1}",
+        name=name,
         kind=kind,
         step=step,
         system=_SYSTEMS.get(str(system)),

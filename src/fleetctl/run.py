@@ -67,8 +67,8 @@ def as_the_playbook_says(request: Request) -> Task:
     return Task(questions(playbook), planner)
 
 
-def going_back(planner: Callable[[Node, Facts], NodePlan], since: int | None) -> Task:
-    """To what was before the change of that number, or before fleetctl came."""
+def going_back(planner: Callable[[Node, Facts], NodePlan], since: way_back.Since | None) -> Task:
+    """To what was before that change, or before fleetctl came."""
     return Task([*questions(()), *way_back.parts(since)], planner)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from fleetctl import backends
-from fleetctl.model.facts import Facts, File, Kept, Scope, Unknown
+from fleetctl.model.facts import Facts, File, Kept, Scope, Service, Unknown
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import (
     Change,
@@ -19,24 +20,27 @@ from fleetctl.model.plan import (
     Supervise,
     WriteFile,
 )
-from fleetctl.shell import Part, Record
+from fleetctl.shell import AS_ROOT, Part, Record
 from fleetctl.shell.survey import find_state
 
 _SHOW = r"""
+{as_root}
 show() {{
   [ -r "$1/path" ] || return 0
   IFS= read -r path <"$1/path"
   section "was $path"; ls -ldn "$1/old" 2>/dev/null
-  section "held $path"; [ ! -e "$1/old" ] || cat "$1/old" 2>/dev/null || echo @unreadable
-  section "is $path"; ls -ldn "$path" 2>/dev/null
-  section "holds $path"; [ ! -e "$path" ] || cat "$path" 2>/dev/null || echo @unreadable
+  section "held $path"; hold "$1/old"
+  section "is $path"; ls -ldn "$path" 2>/dev/null || as_root ls -ldn "$path"
+  section "holds $path"; hold "$path"
 }}
+hold() {{ cat "$1" 2>/dev/null || as_root cat "$1" || echo @unreadable; }}
 {find_state}
 [ -d "$state" ] || exit 1
 {walk}
 """
 _ORIGIN = """
 [ ! -e "$state/origin/disabled" ] || echo disabled
+[ ! -e "$state/origin/stopped" ] || echo stopped
 [ ! -r "$state/origin/displaced" ] || sed 's/^/displaced /' "$state/origin/displaced"
 for entry in "$state"/origin/*/; do show "$entry"; done"""
 
@@ -47,12 +51,25 @@ for number in $(ls "$state/backups" | sort -rn); do
 done"""
 
 
-def parts(since: int | None) -> list[Part]:
-    """How files were before the change of that number; None: before fleetctl came."""
-    walk = _ORIGIN if since is None else _SINCE.format(number=since)
+@dataclass(frozen=True, slots=True)
+class Since:
+    """A change of a node; each scope counts its own."""
+
+    scope: Scope
+    number: int
+
+
+def parts(since: Since | None) -> list[Part]:
+    """How files were before that change; None: before fleetctl came."""
+    scopes = [since.scope] if since else get_args(Scope)
+    walk = _SINCE.format(number=since.number) if since else _ORIGIN
     return [
-        Part(f"kept {scope}", _SHOW.format(find_state=find_state(scope), walk=walk))
-        for scope in get_args(Scope)
+        Part(
+            f"kept {scope}",
+            _SHOW.format(as_root=AS_ROOT, find_state=find_state(scope), walk=walk),
+            for_root=scope == "system",
+        )
+        for scope in scopes
     ]
 
 
@@ -72,6 +89,7 @@ def _kept(record: Record) -> Kept:
             for path in paths
         },
         disabled="disabled" in record.text.split(),
+        stopped="stopped" in record.text.split(),
         displaced=record.text.partition("displaced ")[2].partition("\n")[0],
     )
 
@@ -92,6 +110,7 @@ def plan_restore(node: Node, facts: Facts) -> NodePlan:
 
 def plan_remove(node: Node, facts: Facts, models: frozenset[str]) -> NodePlan:
     """As if fleetctl had never been there."""
+    facts = replace(facts, kept=_with_all_of_ours(facts))
     there = models & set(() if isinstance(facts.api, Unknown) else facts.api.models)
     changes: list[Change] = [DeleteModel(model) for model in sorted(there)]
     changes += _files_back(node, facts)
@@ -100,11 +119,37 @@ def plan_remove(node: Node, facts: Facts, models: frozenset[str]) -> NodePlan:
     return NodePlan(node.name, facts, listed, tuple(_unreadable(facts)))
 
 
+def _with_all_of_ours(facts: Facts) -> dict[Scope, Kept]:
+    """What bears our name was not there before, also if what the node keeps was lost once."""
+    found = dict(facts.kept)
+    for service in facts.services:
+        for file in backends.files(service):
+            path = facts.host.expanded(file.path)
+            now = service.files.get(path, File(None))
+            kept = found.get(service.scope, Kept({}))
+            if "fleetctl" in file.path and (now.content is not None or path in kept.files):
+                files = {**kept.files, path: (now, File(None))}
+                found[service.scope] = replace(kept, files=files)
+    return found
+
+
+def _service_of(node: Node, facts: Facts) -> Service | None:
+    """The service that was changed, which the inventory may have ceased to name since."""
+    changed = {path for kept in facts.kept.values() for path in kept.files}
+    ours = (service for service in facts.services if changed & _paths(service, facts))
+    return max(ours, key=lambda each: each.active, default=backends.service_of(node, facts))
+
+
+def _paths(service: Service, facts: Facts) -> set[str]:
+    return {facts.host.expanded(file.path) for file in backends.files(service)}
+
+
 def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
-    service = backends.service_of(node, facts)
+    service = _service_of(node, facts)
     known = backends.files(service) if service else ()
     defining = {facts.host.expanded(file.path) for file in known if file.defines}
     made_here = service is not None and service.creatable
+    stopped = any(kept.stopped for kept in facts.kept.values())
     changed, unmade = False, False
     for scope, kept in facts.kept.items():
         as_root = scope == "system"
@@ -112,16 +157,17 @@ def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
             before, after = now.content, then.content
             if isinstance(before, Unknown) or isinstance(after, Unknown) or before == after:
                 continue
-            changed = True
+            changed |= service is not None and path in _paths(service, facts)
             # a service that was made here is none any more without the file that defines it
             unmade |= made_here and after is None and path in defining
             mode = then.permissions if then.mode else 0o644
             yield WriteFile(path, before, after, mode, as_root=as_root, defines=path in defining)
-        if kept.disabled:
+        if kept.disabled and service and service.enabled and service.as_root == as_root:
             yield Supervise("disable", as_root)
     if changed and service and service.active:
         why = ("its files go back to what they were",)
-        yield Supervise("halt", service.as_root) if unmade else Restart(service.as_root, why)
+        halt = unmade or stopped
+        yield Supervise("halt", service.as_root) if halt else Restart(service.as_root, why)
     if unmade and service and backends.rival(service, facts):
         yield Supervise("hand_back", service.as_root)
 

@@ -11,7 +11,7 @@ from tests.fleet_fixtures import simulated_project
 from tests.hosts.project import LabProject
 from tests.lab.fixture_types import Boot
 from tests.lab.lab import Lab
-from tests.sim.remote import answering, eventually
+from tests.sim.remote import until_answering
 
 pytestmark = [pytest.mark.host, pytest.mark.ollama]
 
@@ -24,7 +24,7 @@ def test_one_edit_reaches_all_and_a_dead_mac_is_its_own_trouble(
         lab_project.add(boot(kinds))
     with simulated_project() as project:
         app, agent = project.add_mac("studio", ollama="app"), project.add_mac("mini")
-        eventually(lambda: answering(app))
+        until_answering(app)
         project.nodes |= lab_project.nodes
         known = project.fleetctl.folder / ".fleetctl" / "known_hosts"
         known.write_text(known.read_text() + lab.known_hosts.read_text())

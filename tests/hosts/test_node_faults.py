@@ -103,9 +103,7 @@ def test_fault_33_what_is_no_plain_file_is_not_followed(
 ) -> None:
     node = manage("installer")
     node.run(f"rm -rf {FOLDER}; mkdir {FOLDER}; echo '# theirs' >/etc/elsewhere; {make}")
-    began = time.monotonic()
     outcome = node.project("apply", *QUICK, "--timeout", "20").exits(5)
-    assert time.monotonic() - began < 20
     assert says in outcome.out
     assert node.run("cat /etc/elsewhere") == "# theirs"
     assert node.run(f"ls -A {FOLDER}") == "ollama.env"

@@ -4,6 +4,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -85,6 +86,11 @@ def write(machine: Machine, path: str, text: str) -> None:
 def drop_in(machine: Machine, name: str, *lines: str) -> None:
     folder = ".config/systemd/user/ollama.service.d"
     write(machine, f"{folder}/{name}.conf", "[Service]\n" + "\n".join(lines) + "\n")
+
+
+def until_answering(*machines: Machine) -> None:
+    for machine in machines:
+        eventually(partial(answering, machine), 30)
 
 
 def answering(machine: Machine) -> bool:

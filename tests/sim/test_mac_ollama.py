@@ -11,7 +11,7 @@ import pytest
 from fleetctl.sim.fleet import Fleet
 from fleetctl.sim.mac.mac import Mac
 from tests.sim.mac_machine import LABEL, bootstrap, field, plist
-from tests.sim.remote import Run, answering, connect, eventually, execute
+from tests.sim.remote import Run, connect, eventually, execute, until_answering
 
 QUIT = "pkill -TERM -x Ollama; while pgrep -x Ollama >/dev/null; do sleep 0.1; done"
 REOPEN = "open -j -a Ollama --args hidden --fast-startup"
@@ -38,14 +38,14 @@ def machine(fleet: Fleet) -> Mac:
 @pytest.fixture
 def brewed(fleet: Fleet) -> Iterator[tuple[Mac, Run]]:
     machine = fleet.mac("mini", ollama="brew")
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     with connect(machine) as client:
         yield machine, lambda script: execute(client, script)
 
 
 class TestApp:
     def test_login_starts_it_and_it_starts_its_server(self, run: Run, machine: Mac) -> None:
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         app, server = run("pgrep -x Ollama").out, run("pgrep -x ollama").out
         assert run(f"ps -p {server.strip()} -o ppid=").out.strip() == app.strip()
         command = run(f"ps -p {server.strip()} -o command=").out
@@ -55,15 +55,15 @@ class TestApp:
         assert machine.processes() == [], "it needs somebody at the screen"
 
     def test_setenv_over_ssh_does_not_reach_it(self, run: Run, machine: Mac) -> None:
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         run(f"launchctl setenv OLLAMA_KEEP_ALIVE 7m; {QUIT}")
         assert run(REOPEN).code == 0
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         assert configured(machine)["OLLAMA_KEEP_ALIVE"] == "5m0s"
         assert run("launchctl getenv OLLAMA_KEEP_ALIVE").out == "7m\n", "which looks green"
 
     def test_setenv_in_an_agent_of_the_screen_reaches_it(self, run: Run, machine: Mac) -> None:
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         plist(machine, "com.example.env", "launchctl setenv OLLAMA_KEEP_ALIVE 7m")
         assert bootstrap(run, label="com.example.env") == 0
         gui = "launchctl print gui/$(id -u)"
@@ -74,20 +74,20 @@ class TestApp:
         eventually(lambda: configured(machine).get("OLLAMA_KEEP_ALIVE") == "7m0s")
 
     def test_killed_server_comes_back_in_the_same_log(self, run: Run, machine: Mac) -> None:
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         pid_file = machine.home / "Library/Application Support/Ollama/ollama.pid"
         os.kill(int(pid_file.read_text()), signal.SIGINT)
         eventually(lambda: starts(machine) == 2)
         app = run("pgrep -x Ollama").out
         run(QUIT)
         run(REOPEN)
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         assert starts(machine) == 1, "the app's own start begins a new log"
         assert run("grep -c 'server config' .ollama/logs/server-1.log").out == "2\n"
         assert run("pgrep -x Ollama").out != app
 
     def test_quitting_may_take_long(self, run: Run, machine: Mac) -> None:
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         machine.behave(app_quit_seconds=0.6)
         run("pkill -TERM -x Ollama")
         assert run("sleep 0.2; pgrep -x Ollama").code == 0
@@ -96,7 +96,7 @@ class TestApp:
     def test_settings_of_its_window_win_over_the_environment(self, fleet: Fleet) -> None:
         settings = {"expose": 1, "browser": 1, "context_length": 8192, "models": "/nowhere"}
         machine = fleet.mac("mini", ollama="app", app_settings=settings)
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         seen = configured(machine)
         assert seen["OLLAMA_HOST"] == "http://0.0.0.0:11434"
         assert seen["OLLAMA_ORIGINS"].startswith("[*")
@@ -111,17 +111,17 @@ class TestApp:
             assert "n*:11434\n" in shown
 
     def test_start_in_the_background_installs_a_staged_update(self, run: Run, machine: Mac) -> None:
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         staged = "Library/Caches/ollama/updates"
         run(f"mkdir -p {staged}; echo 0.25.0 >{staged}/version")
         for arguments, version in (("hidden --fast-startup", "0.24.0"), ("hidden", "0.25.0")):
             run(QUIT)
             run(f"open -j -a Ollama --args {arguments}")
-            eventually(lambda: answering(machine))
+            until_answering(machine)
             assert machine.behaviour.version == version
 
     def test_open_passes_variables_on_and_not_its_own(self, run: Run, machine: Mac) -> None:
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         run(QUIT)
         variables = "export OLLAMA_NUM_PARALLEL=3; open -j -a Ollama --env OLLAMA_KEEP_ALIVE=9m"
         assert run(f"{variables} --args hidden --fast-startup").code == 0
@@ -132,16 +132,16 @@ class TestApp:
         assert run("pgrep -x Ollama").out == before, "one that runs is only brought to the front"
 
     def test_it_ends_a_server_that_has_its_port(self, run: Run, machine: Mac) -> None:
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         run(QUIT)
         run(REOPEN)
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         run("kill -9 $(pgrep -x Ollama)")
         assert run("pgrep -x ollama").code == 0, "a killed app leaves its server behind"
         orphan = run("pgrep -x ollama").out
         run(REOPEN)
         eventually(lambda: run("pgrep -x ollama").out not in ("", orphan))
-        eventually(lambda: answering(machine))
+        until_answering(machine)
 
     def test_without_a_screen_it_cannot_be_opened(self, fleet: Fleet) -> None:
         machine = fleet.mac("mini", ollama="app", logged_in=False)
@@ -154,12 +154,12 @@ class TestApp:
     def test_command_line_starts_it_unless_asked_for_the_version(
         self, run: Run, machine: Mac
     ) -> None:
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         run(QUIT)
         run(".local/bin/ollama -v")
         assert run("pgrep -x Ollama").code == 1
         run(".local/bin/ollama list")
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         (machine.folder / "refused.log").write_text("")  # of the list itself
 
 
@@ -179,7 +179,7 @@ class TestBrew:
         log = "homebrew/var/log/ollama.log"
         for mode, seen in (("664", "5m0s"), ("644", "7m0s")):
             run(f"chmod {mode} .homebrew/services/ollama.env; brew services restart ollama")
-            eventually(lambda: answering(machine))
+            until_answering(machine)
             assert configured(machine, log)["OLLAMA_KEEP_ALIVE"] == seen
 
     def test_old_brew_knows_no_env_file(self, fleet: Fleet) -> None:
@@ -225,7 +225,7 @@ class TestBrew:
 def test_agent_listens_and_by_hand_too(fleet: Fleet) -> None:
     for name, how in (("one", "agent"), ("two", "manual")):
         machine = fleet.mac(name, ollama=how, environment={"OLLAMA_HOST": "0.0.0.0"})  # type: ignore[arg-type]
-        eventually(lambda machine=machine: answering(machine))  # type: ignore[misc]
+        until_answering(machine)
         with connect(machine) as client:
             shown = execute(client, "lsof -nP -iTCP:11434 -sTCP:LISTEN -Fpn").out
             assert shown.splitlines()[-1] == "n*:11434"
@@ -236,7 +236,7 @@ def test_agent_listens_and_by_hand_too(fleet: Fleet) -> None:
 def test_server_of_a_mac_computes_with_metal(fleet: Fleet) -> None:
     machine = fleet.mac("mini")
     log = machine.home / ".ollama/logs/fleetctl-server.log"
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     assert "library=Metal" in log.read_text()
 
 

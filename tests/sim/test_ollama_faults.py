@@ -9,12 +9,12 @@ import pytest
 
 from fleetctl.sim.fleet import Fleet
 from fleetctl.sim.machine import Machine
-from tests.sim.remote import Run, answering, drop_in, eventually, listens, show
+from tests.sim.remote import Run, drop_in, eventually, listens, show, until_answering
 
 
 @pytest.fixture
 def ollama(machine: Machine) -> Iterator[httpx.Client]:
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     with httpx.Client(base_url=machine.endpoint, timeout=10, trust_env=False) as client:
         yield client
 
@@ -33,7 +33,7 @@ def test_start_can_fail_for_one_value_only(run: Run, machine: Machine) -> None:
     assert "panic" in run("journalctl --user -u ollama -o cat -n 5").out
     drop_in(machine, "zz", "Environment=OLLAMA_KV_CACHE_TYPE=q8_0")
     run("systemctl --user daemon-reload; systemctl --user restart ollama")
-    eventually(lambda: answering(machine))
+    until_answering(machine)
 
 
 def test_server_can_accept_and_never_answer(run: Run, machine: Machine) -> None:
@@ -48,7 +48,7 @@ def test_server_can_accept_and_never_answer(run: Run, machine: Machine) -> None:
 def test_server_can_crash_after_a_while(run: Run, machine: Machine) -> None:
     machine.behave(crash_after=0.4)
     run("systemctl --user restart ollama")
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     eventually(lambda: show(run, "SubState") == "auto-restart")
 
 
@@ -123,7 +123,7 @@ def test_pull_takes_the_time_it_is_told(machine: Machine, ollama: httpx.Client) 
 
 def test_gpu_decides_the_default_context(fleet: Fleet) -> None:
     machine = fleet.linux("gpu", models=["tiny"], vram=24 * 2**30)
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     with httpx.Client(base_url=machine.endpoint, trust_env=False) as ollama:
         ollama.post("/api/generate", json={"model": "tiny"})
         [loaded] = ollama.get("/api/ps").json()["models"]
@@ -134,7 +134,7 @@ def test_gpu_decides_the_default_context(fleet: Fleet) -> None:
 def test_wildcard_address_stays_on_loopback(run: Run, machine: Machine) -> None:
     drop_in(machine, "zz", "Environment=OLLAMA_HOST=0.0.0.0:11434")
     run("systemctl --user daemon-reload; systemctl --user restart ollama")
-    eventually(lambda: answering(machine))
+    until_answering(machine)
     eventually(lambda: "Listening on [::]:11434" in run("journalctl --user -u ollama -o cat").out)
     listeners = run("ss -Hltn").out.splitlines()
     mine = [line.split()[3] for line in listeners if f":{machine.ollama_port}" in line]

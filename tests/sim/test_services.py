@@ -19,6 +19,7 @@ from tests.sim.remote import (
     eventually,
     execute,
     show,
+    until_answering,
     write,
 )
 
@@ -107,7 +108,7 @@ class TestChange:
         run("systemctl --user daemon-reload && systemctl --user restart ollama")
         assert not alive(before)
         assert running_environment(run)["OLLAMA_KEEP_ALIVE"] == "24h"
-        eventually(lambda: answering(machine))
+        until_answering(machine)
 
     def test_changed_file_is_not_seen_before_a_reload(self, run: Run, machine: Machine) -> None:
         drop_in(machine, "zz", "Environment=A=1")
@@ -237,7 +238,7 @@ class TestSupervision:
         machine.behave(ignore_term=True)
         drop_in(machine, "fast", "TimeoutStopSec=300ms")
         run("systemctl --user daemon-reload; systemctl --user restart ollama")
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         pid = int(show(run, "MainPID"))
         started = time.monotonic()
         run("systemctl --user stop ollama")
@@ -263,7 +264,7 @@ class TestJournal:
         assert run(both).out == "2\n"
 
     def test_last_lines_only(self, run: Run, machine: Machine) -> None:
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         result = run("journalctl --user -u ollama -o cat --no-pager -n 2")
         assert len(result.out.splitlines()) == 2
 
@@ -288,7 +289,7 @@ class TestLingerAndReboot:
         machine = fleet.linux("laptop", linger=False)
         assert machine.processes() == []
         with connect(machine) as client:
-            eventually(lambda: answering(machine))
+            until_answering(machine)
             shown = execute(client, "loginctl show-user ada -p Linger --value")
             assert shown.out == "no\n"
         eventually(lambda: not machine.processes())
@@ -307,14 +308,14 @@ class TestLingerAndReboot:
         machine = fleet.linux("laptop", linger=False)
         with connect(machine) as client:
             assert execute(client, "loginctl enable-linger").code == 0
-            eventually(lambda: answering(machine))
+            until_answering(machine)
         time.sleep(0.6)
         assert answering(machine)
 
     def test_reboot_starts_what_is_enabled(self, run: Run, machine: Machine) -> None:
         before = show(run, "MainPID")
         machine.reboot()
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         with connect(machine) as client:
             after = execute(client, "systemctl --user show -p MainPID --value ollama").out.strip()
         assert after not in ("0", before)
@@ -361,7 +362,7 @@ class TestStrictness:
         log.write_text("")
 
     def test_route_that_is_not_simulated_is_refused_loudly(self, machine: Machine) -> None:
-        eventually(lambda: answering(machine))
+        until_answering(machine)
         answer = httpx.post(f"{machine.endpoint}/v1/chat/completions", json={}, trust_env=False)
         assert answer.status_code == 501
         log = machine.folder / "refused.log"

@@ -1,7 +1,7 @@
 """The SSH server of a simulated machine: what it does, and all that it must not do."""
 
 import socket
-import time
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -9,8 +9,8 @@ import paramiko
 import pytest
 
 from fleetctl.sim.fleet import Fleet
+from fleetctl.sim.keys import make_key
 from fleetctl.sim.machine import Machine
-from fleetctl.sim.sshd import make_key
 from tests.sim.remote import Run, alive, connect, eventually, execute, listens
 
 
@@ -195,7 +195,7 @@ class TestTunnel:
         other.behave(version="9.9.9")
         for one, version in ((machine, b"0.24.0"), (other, b"9.9.9")):
             with connect(one) as client:
-                eventually(lambda one=one: listens(one))  # type: ignore[misc]
+                eventually(partial(listens, one))
                 assert version in self.ask(client, 11434)
                 assert version in self.ask(client, one.ollama_port)
 
@@ -222,8 +222,6 @@ def test_host_key_survives_a_reboot(machine: Machine) -> None:
         assert execute(client, "echo back").out == "back\n"
 
 
-def test_handshake_is_not_delayed_by_a_silent_client(machine: Machine) -> None:
-    with socket.create_connection((machine.host, machine.port)):
-        started = time.monotonic()
-        with connect(machine):
-            assert time.monotonic() - started < 3
+def test_silent_client_keeps_nobody_from_a_handshake(machine: Machine) -> None:
+    with socket.create_connection((machine.host, machine.port)), connect(machine) as client:
+        assert execute(client, "echo in").out == "in\n"

@@ -81,7 +81,7 @@ def parts() -> list[Part]:
     labels = " ".join((_LABEL, _APP_LABEL, *_BREW_LABELS))
     logs = f"{_home(_LOG)} {_home(_APP_LOG)}"
     call = f'look_at_mac "{labels}" "{" ".join(files)}" "{logs}"'
-    return [Part("launchd", f"{_SHELL.read_text()}\n{call}", system="Darwin")]
+    return [Part("launchd", f"{_SHELL.read_text()}\n{call}", system="Darwin", for_root=True)]
 
 
 def _home(path: str, home: str = "$HOME") -> str:

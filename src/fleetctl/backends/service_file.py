@@ -23,8 +23,8 @@ class ServiceFile:
 def files_in(record: Record) -> Iterator[tuple[str, File]]:
     """By path, what a node has said: one listing of them all, and a section for each."""
     listing = record.section("modes").splitlines()
-    modes = {line.partition(" -> ")[0].rpartition(" ")[2]: line for line in listing}
     for name, content in record.sections.items():
         kind, _, path = name.partition(" ")
         if kind == "file":
-            yield path, File.listed(content, modes.get(path, ""))
+            lines = (line for line in listing if line.partition(" -> ")[0].endswith(f" {path}"))
+            yield path, File.listed(content, next(lines, ""))

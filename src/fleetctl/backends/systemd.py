@@ -12,7 +12,7 @@ from fleetctl.backends.service_file import ServiceFile, files_in
 from fleetctl.codecs import systemd_env_file
 from fleetctl.model import server_log
 from fleetctl.model.facts import File, Mode, Scope, Service, Source, Unknown
-from fleetctl.shell import Part, Record
+from fleetctl.shell import AS_ROOT, Part, Record
 from fleetctl.shell.transaction import Supervisor
 
 UNIT = "ollama.service"
@@ -44,37 +44,41 @@ _RUNTIME = """\
 [ -n "${XDG_RUNTIME_DIR-}" ] || { XDG_RUNTIME_DIR=/run/user/$(id -u); export XDG_RUNTIME_DIR; }"""
 
 # As few processes as can be: a machine's part of a check is mostly the starting of programs.
-# The environment of a process and the journal may be for root only. sudo is asked last, and never
-# for a password. The journal of a start begins with what is looked for.
+# The environment of a process and the journal may be for root only, which is asked last. The
+# journal of a start begins with what is looked for.
 _ASK = r"""
 [ -d /run/systemd/system ] || [ -n "${{XDG_RUNTIME_DIR-}}" ] || exit 1
 {runtime}
+{as_root}
 properties=$(systemctl {flag} show {unit} -p {properties}) || exit
 printf '%s\n' "$properties"
-paths= pid=0 run=
+pid=0 run=
+set -f --
 while IFS= read -r line; do
   value=${{line#*=}}
   case $line in
-    (FragmentPath=*|DropInPaths=*) paths="$paths $value";;
-    (EnvironmentFiles=*) value=${{value%%" (ignore_errors="*}}; paths="$paths $value";;
+    (FragmentPath=*) set -- "$@" "$value";;
+    (DropInPaths=*) set -- "$@" $value;;
+    (EnvironmentFiles=*) set -- "$@" "${{value%%" (ignore_errors="*}}";;
     (MainPID=*) pid=$value;;
     (InvocationID=*) run=$value;;
   esac
 done <<END
 $properties
 END
-there=
-for file in $paths {files}; do
-  case " $there " in (*" $file "*) continue;; esac
-  [ ! -e "$file" ] || there="$there $file"
+set -- "$@" {files}
+for file do
+  shift
+  case " $* " in (*" $file "*) continue;; esac
+  [ ! -e "$file" ] || set -- "$@" "$file"
 done
-[ -z "$there" ] || {{ section modes; ls -ldn $there; }}
-for file in $there; do
+[ $# = 0 ] || {{ section modes; ls -ldn "$@"; }}
+for file do
   section "file $file"
-  {{ [ -f "$file" ] && head -c 65536 "$file"; }} 2>/dev/null || echo @unreadable
+  {{ [ -f "$file" ] && head -c 65536 "$file"; }} 2>/dev/null ||
+    as_root head -c 65536 "$file" || echo @unreadable
 done
 [ "${{pid:-0}}" -gt 0 ] || exit 0
-as_root() {{ [ "$(id -u)" != 0 ] && command -v sudo >/dev/null && sudo -n "$@" 2>/dev/null; }}
 journal() {{
   said=$("$@" --quiet --no-pager --output=cat "_SYSTEMD_INVOCATION_ID=$run" 2>/dev/null |
     sed -n -e '/msg="server config"/p' -e 400q)
@@ -95,7 +99,7 @@ command -v systemd-analyze >/dev/null || return 0
 
 # Where the journal is not kept over a boot, a user may not read what the user's own units say.
 _LAST_WORDS = """\
-last() {{ "$@" --lines=40 --quiet --no-pager --output=cat 2>/dev/null; }}
+last() {{ "$@" --lines=200 --quiet --no-pager --output=cat 2>/dev/null; }}
 words=$(last journalctl --{scope} --unit={unit})
 [ -n "$words" ] || words=$(last sudo -n journalctl _SYSTEMD_USER_UNIT={unit} "_UID=$(id -u)")
 printf '%s\\n' "$words"
@@ -103,13 +107,17 @@ printf '%s\\n' "$words"
 
 
 def parts() -> list[Part]:
-    return [Part(f"systemd {scope}", _ask(scope), system="Linux") for scope in _SCOPES]
+    return [
+        Part(f"systemd {scope}", _ask(scope), system="Linux", for_root=scope == "system")
+        for scope in _SCOPES
+    ]
 
 
 def _ask(scope: Scope) -> str:
     paths = [file.path.replace("~", "$HOME", 1) for file in FILES[scope]]
     return _ASK.format(
         runtime=_RUNTIME,
+        as_root=AS_ROOT,
         flag=f"--{scope}",
         unit=UNIT,
         properties=_PROPERTIES,
@@ -161,6 +169,7 @@ def _service(scope: Scope, record: Record) -> Service:
         fix="unmask it, if that was not on purpose",
         enabled=first("UnitFileState") in ("enabled", "enabled-runtime", "linked", "static"),
         active=first("ActiveState") == "active",
+        starting=first("ActiveState") == "activating",
         pid=pid or None,
         run=first("InvocationID"),
         restarts=int(first("NRestarts")) if first("NRestarts").isdecimal() else 0,
@@ -179,9 +188,12 @@ def _sources(values: Mapping[str, list[str]], files: Mapping[str, File]) -> Iter
     for path in paths:
         settings: dict[str, str] = {}
         for line in _lines(files.get(path)):
-            if found := re.match(r"Environment=(.*)", line):
+            if found := re.match(r"Environment\s*=(.*)", line):
                 settings.update(_assignments(found[1]))
         yield Source(path, settings)
+        taken = dict.fromkeys(_taken_away(_lines(files.get(path))), "")
+        if taken:
+            yield Source(path, taken, wins=True)
     late = _named_late(paths, files)
     for entry in values.get("EnvironmentFiles", []):
         path = re.sub(r" \(ignore_errors=.*", "", entry)
@@ -196,8 +208,15 @@ def _named_late(paths: list[str], files: Mapping[str, File]) -> list[str]:
     """Environment files that are named after ours, and so win over it."""
     late = [path for path in paths if PurePosixPath(path).name > _DROP_IN]
     lines = [line for path in late for line in _lines(files.get(path))]
-    found = [re.match(r"EnvironmentFile=-?(?:%h)?(/.*)", line) for line in lines]
+    found = [re.match(r"EnvironmentFile\s*=\s*-?(?:%h)?(/.*)", line) for line in lines]
     return [match[1].strip() for match in found if match]
+
+
+def _taken_away(lines: list[str]) -> Iterator[str]:
+    """Variables that the service does not get, whoever sets them."""
+    for line in lines:
+        if found := re.match(r"UnsetEnvironment\s*=(.*)", line):
+            yield from (word.partition("=")[0] for word in found[1].split())
 
 
 def _lines(file: File | None) -> list[str]:

@@ -85,10 +85,10 @@ def remove(flags: Flags, how: Rollout, node: str, models: bool) -> Exit:
 
 @click.command()
 @click.argument("node")
-@click.option("--to", "number", type=int, help="Before this change of its history.")
+@click.option("--to", "change", metavar="N", help="Before this change of its history.")
 @options.changing
 @options.showing
-def restore(flags: Flags, how: Rollout, node: str, number: int | None) -> Exit:
+def restore(flags: Flags, how: Rollout, node: str, change: str | None) -> Exit:
     """Put a node's files back to what they were.
 
     That is before its last change, or before the one that --to names.
@@ -98,11 +98,34 @@ def restore(flags: Flags, how: Rollout, node: str, number: int | None) -> Exit:
 
     fleet = load_fleet(flags.file)
     one_node(fleet, node)
-    if number is None:
-        applied = [int(each.number) for each in _history(fleet, flags, node) if each.number != "-"]
-        number = max(applied, default=1)
-    task = going_back(way_back.plan_restore, number)
+    since = _change_of(node, _history(fleet, flags, node), change)
+    task = going_back(way_back.plan_restore, way_back.Since(since.scope, int(since.number)))
     return follow("restore", flags, (node,), how, task=task, fleet=fleet)
+
+
+def _change_of(node: str, entries: list[Entry], wanted: str | None) -> Entry:
+    """The change by that name, as `history` shows it, or the last one."""
+    names = _names(entries)
+    chosen = [
+        entry
+        for entry, name in zip(entries, names, strict=True)
+        if entry.number != "-" and wanted in (None, name)
+    ]
+    if chosen:
+        return chosen[-1]
+    known = [name for entry, name in zip(entries, names, strict=True) if entry.number != "-"]
+    what = f"{node} keeps nothing of a change {wanted}" if wanted else f"{node} has no backup"
+    hint = f"it could go back before {', '.join(known)}" if known else f"fleetctl history {node}"
+    raise FleetError(what, hint=hint, exit_code=Exit.USAGE)
+
+
+def _names(entries: list[Entry]) -> list[str]:
+    """Changes of the system and those of the user are counted apart."""
+    alone = len({entry.scope for entry in entries}) < 2
+    return [
+        entry.number if alone or entry.number == "-" else f"{entry.scope}-{entry.number}"
+        for entry in entries
+    ]
 
 
 @click.command()
@@ -110,15 +133,15 @@ def restore(flags: Flags, how: Rollout, node: str, number: int | None) -> Exit:
 @options.reaching
 def history(flags: Flags, node: str) -> None:
     """Show what fleetctl has done on a node, by its own log there."""
-    entries = [asdict(entry) for entry in _history(load_fleet(flags.file), flags, node)]
+    entries = _history(load_fleet(flags.file), flags, node)
     if flags.as_json:
-        console.document({"node": node, "history": entries})
+        console.document({"node": node, "history": [asdict(entry) for entry in entries]})
     elif entries:
-        for entry in entries:
-            *about, changes = map(console.printable, entry.values())
-            console.result("  ".join(about))
-            for change in changes.split("; "):
-                console.result(f"   {change}")
+        for name, entry in zip(_names(entries), entries, strict=True):
+            about = (name, entry.time, entry.owner, entry.outcome)
+            console.result("  ".join(map(console.printable, about)))
+            for change in entry.changes.split("; "):
+                console.result(f"   {console.printable(change)}")
     else:
         console.result(f"{node}: fleetctl has changed nothing there")
 

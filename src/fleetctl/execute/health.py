@@ -33,8 +33,9 @@ def illness(observer: Observer, link: Link, node: Node, patience: Patience) -> s
         return error.message
     if _start(first, node) != _start(plan.facts, node) or isinstance(plan.facts.api, Unknown):
         return f"Ollama did not stay up for {patience.stable:g} s"
-    restarts = [change.title for _, change in plan.changes if isinstance(change, Restart)]
-    found = [finding.text for finding in plan.worst(Level.FAULT)] or restarts
+    restarts = [change for _, change in plan.changes if isinstance(change, Restart)]
+    still = [f"after the restart {why}" for restart in restarts for why in restart.why]
+    found = [finding.text for finding in plan.worst(Level.FAULT)] or still
     return "; ".join(found) or None
 
 

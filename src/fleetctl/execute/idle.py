@@ -5,7 +5,6 @@ from __future__ import annotations
 from fleetctl.gather import client
 from fleetctl.links import Link
 from fleetctl.links.exchange import answers
-from fleetctl.model.fleet import Node
 from fleetctl.ollama.api import NoAnswer
 from fleetctl.shell import Part, ports
 
@@ -17,9 +16,9 @@ def clients(link: Link, port: int, timeout: float) -> int:
     return ports.read(said.text).count(port)
 
 
-def loaded(link: Link, node: Node, timeout: float) -> list[str]:
+def loaded(link: Link, listens: str, timeout: float) -> list[str]:
     try:
-        with client(link, node.listens, timeout) as api:
+        with client(link, listens, timeout) as api:
             return api.loaded()
     except NoAnswer:
         return []

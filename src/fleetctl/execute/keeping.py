@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import get_args
 
@@ -10,24 +11,27 @@ from fleetctl.links import Link
 from fleetctl.links.elevate import root_shell
 from fleetctl.links.exchange import answers
 from fleetctl.model.facts import Scope
-from fleetctl.shell import Part
+from fleetctl.shell import Part, Record
 from fleetctl.shell.survey import find_state
 
 _SCOPES: tuple[Scope, ...] = get_args(Scope)
-_LOG = '{find_state}; [ ! -r "$state/log" ] || tail -n 200 "$state/log"'
+_LOG = """{find_state}
+[ ! -r "$state/log" ] || tail -n 200 "$state/log"
+section kept; ls "$state/backups" 2>/dev/null"""
 _HOLDER = '{find_state}; readlink "$state/lock" || true'
 _UNLOCK = '{find_state}; rm -f "$state/lock"'
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the log; `number` is that of its backup, or `-` where nothing stayed."""
+    """A line of the log; `number` is that of its backup, or `-` where there is none (any more)."""
 
     number: str
     time: str
     owner: str
     outcome: str
     changes: str
+    scope: Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +41,18 @@ class Lock:
 
 
 def history(link: Link, observer: Observer) -> list[Entry]:
-    said = answers(link.shell(), _parts(_LOG, *_SCOPES), observer.timeout).values()
-    rows = (line.split("\t") for record in said for line in record.text.splitlines())
-    return sorted((Entry(*row) for row in rows if len(row) == 5), key=lambda entry: entry.time)
+    said = answers(link.shell(), _parts(_LOG, *_SCOPES), observer.timeout)
+    entries = [entry for scope in _SCOPES for entry in _entries(scope, said[scope])]
+    return sorted(entries, key=lambda entry: entry.time)
+
+
+def _entries(scope: Scope, record: Record) -> Iterator[Entry]:
+    kept = record.section("kept").split()
+    for line in record.text.splitlines():
+        match line.split("\t"):
+            case [number, time, owner, outcome, changes]:
+                known = number if number in kept else "-"
+                yield Entry(known, time, owner, outcome, changes, scope)
 
 
 def locks(link: Link, observer: Observer) -> list[Lock]:

@@ -54,6 +54,7 @@ class Work:
 
     def until_nothing_differs(self, plan: NodePlan) -> Outcome:
         passes = _PASSES
+        shown = _deletions(plan)
         while passes:
             passes -= not any(isinstance(change, Recover) for _, change in plan.changes)
             todo = list(transactions(self.node, plan, self.means.owner))
@@ -69,6 +70,8 @@ class Work:
                 plan = self._plan_again(todo[-1], held)
             if not plan.changes and not plan.worst(Level.FAULT):
                 return self._outcome("changed")
+            if not _deletions(plan) <= shown:
+                break
         left = [change.title for _, change in plan.changes]
         left += [finding.text for finding in plan.worst(Level.FAULT)]
         what = f"not as desired after all was done: {'; '.join(left)}"
@@ -121,7 +124,7 @@ class Work:
     ) -> Outcome | None:
         api = plan.facts.api
         if transaction.restarts and isinstance(api, Api):
-            self._say_who_is_disturbed(api.port)
+            self._say_who_is_disturbed(api)
         shell = self._shell(transaction.as_root, plan)
         session = Session(shell, transaction, self.means.patience)
         made: list[str] = []
@@ -141,6 +144,8 @@ class Work:
         held.callback(session.release)
         if course.word in ("committed", "held", "recovered"):
             self.done += made
+            if course.word == "recovered":
+                self.done.append(Recover.title)
             return None
         return self._failed(transaction, course, served=isinstance(api, Api))
 
@@ -197,17 +202,17 @@ class Work:
         left = "; ".join(change.title for _, change in plan.changes)
         return self._outcome("failed", f"{lost}; what is left: {left}", "run it again")
 
-    def _say_who_is_disturbed(self, port: int) -> None:
+    def _say_who_is_disturbed(self, api: Api) -> None:
         """A restart ends what is in flight."""
         timeout = self.means.observer.timeout
         deadline = time.monotonic() + _IDLE_SECONDS
-        count = idle.clients(self.link, port, timeout)
+        count = idle.clients(self.link, api.port, timeout)
         while self.means.wait_idle and count and time.monotonic() < deadline:
             self.means.tell(Doing(self.node.name, f"waiting for {count} clients of Ollama"))
             if self.means.budget.stop.wait(1):
                 return
-            count = idle.clients(self.link, port, timeout)
-        if loaded := idle.loaded(self.link, self.node, timeout):
+            count = idle.clients(self.link, api.port, timeout)
+        if loaded := idle.loaded(self.link, api.listens, timeout):
             text = f"the restart unloads {', '.join(loaded)}"
             self.means.tell(Noted(self.node.name, text))
         if count:
@@ -257,6 +262,11 @@ def _models_of(plan: NodePlan) -> tuple[list[ModelChange], list[ModelChange]]:
     count = len(list(deleting))
     models = [change for _, change in plan.changes if isinstance(change, ModelChange)]
     return models[:count], models[count:]
+
+
+def _deletions(plan: NodePlan) -> set[DeleteModel]:
+    """Nothing brings a model back, so only what was in the plan that was shown is deleted."""
+    return {change for _, change in plan.changes if isinstance(change, DeleteModel)}
 
 
 _STATES: dict[Exit, State] = {Exit.UNREACHABLE: "unreachable", Exit.REFUSED: "refused"}

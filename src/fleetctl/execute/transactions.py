@@ -36,7 +36,8 @@ def transactions(node: Node, plan: NodePlan, owner: str) -> Iterator[Transaction
             home=host.home,
             user=host.user,
             port=address.place_of(node.listens)[1],
-            active=service is not None and service.active,
+            active=service is not None and (service.active or service.starting),
+            enabled=service is not None and service.enabled,
             supervisor=backends.supervisor(service, rival) if service else Supervisor(),
             rival=rival.mode if rival else "",
         )

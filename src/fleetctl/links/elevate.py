@@ -18,6 +18,9 @@ exec sudo {options} /bin/sh -c 'printf "root {nonce}\\n"; exec /bin/sh -s'
 """
 
 
+_SECONDS_TO_EXPLAIN = 1
+
+
 def root_shell(link: Link, password: str | None, timeout: float) -> Process:
     """`password` is None where there is none. It is tried once, and goes through stdin only.
 
@@ -52,7 +55,9 @@ def _wait_for(shell: Process, word: str, timeout: float) -> None:
             said += received[1].decode(errors="replace")
         if heard.endswith(word):
             return
-        if received is None or said.strip():
+        if received is None:
             break
+        if said.strip():
+            deadline = min(deadline, time.monotonic() + _SECONDS_TO_EXPLAIN)
     last = ([line.strip() for line in said.splitlines() if line.strip()] or ["no answer"])[-1]
     raise FleetError(f"sudo did not let us in: {last}", hint="try -K and the right password")

@@ -20,6 +20,7 @@ Ask = Callable[[str, str], bool]
 
 _KINDS = ("ssh-ed25519", "ssh-rsa", *(f"ecdsa-sha2-nistp{bits}" for bits in (256, 384, 521)))
 """Those that paramiko can check; a key of another kind says nothing about the one we see."""
+_REVOKED = "@revoked"
 
 
 class HostKeys:
@@ -44,6 +45,8 @@ class HostKeys:
     def check(self, node: str, name: str, key: paramiko.PKey) -> None:
         """Returns when the key is right; nothing was sent to the other side until then."""
         with self._lock:  # one question at a time
+            if any(key.asbytes() in file.revoked for file in self._files):
+                raise _revoked(name, key)
             if self.knows(name, key):
                 return
             shown = fingerprint(key.asbytes())
@@ -79,6 +82,7 @@ class _File:
 
     plain: dict[str, dict[str, bytes]] = field(default_factory=dict)
     hashed: list[tuple[bytes, bytes, str, bytes]] = field(default_factory=list)
+    revoked: set[bytes] = field(default_factory=set)
 
     def keys(self, name: str) -> dict[str, bytes]:
         found = dict(self.plain.get(name, {}))
@@ -92,11 +96,14 @@ def _read(path: Path) -> _File:
     file = _File()
     for name, line in _lines(path):
         try:
-            _, kind, text, *_ = line.split()
+            words = line.split()
+            _, kind, text, *_ = words[1:] if name == _REVOKED else words
             key = base64.b64decode(text, validate=True)
             if kind not in _KINDS:
                 continue
-            if name.startswith("|1|"):  # as `ssh-keygen -H` writes it
+            if name == _REVOKED:  # for whichever machine
+                file.revoked.add(key)
+            elif name.startswith("|1|"):  # as `ssh-keygen -H` writes it
                 salt, digest = map(base64.b64decode, name.split("|")[2:])
                 file.hashed.append((salt, digest, kind, key))
             else:
@@ -107,7 +114,7 @@ def _read(path: Path) -> _File:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Each name, and a line for it alone. Lines with a marker (`@revoked`) are not for us."""
+    """Each name, and a line for it alone; `@revoked` is one too. Authorities are not for us."""
     try:
         text = path.read_text(errors="replace")
     except FileNotFoundError:
@@ -116,7 +123,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
         raise FleetError(f"{path} cannot be read: {error.strerror}") from None
     for line in text.splitlines():
         names, _, rest = line.strip().partition(" ")
-        if not names.startswith(("#", "@")):
+        if names == _REVOKED or not names.startswith(("#", "@")):
             yield from ((name, f"{name} {rest}") for name in names.split(",") if name)
 
 
@@ -131,6 +138,14 @@ def _unknown(node: str, key: paramiko.PKey) -> FleetError:
     return FleetError(
         f"its host key is not known: {shown}",
         hint=f"compare it on the machine itself, then: fleetctl trust {node} --fingerprint {shown}",
+        exit_code=Exit.REFUSED,
+    )
+
+
+def _revoked(name: str, key: paramiko.PKey) -> FleetError:
+    return FleetError(
+        f"THE HOST KEY OF {name} IS REVOKED: {fingerprint(key.asbytes())}",
+        hint="a known_hosts file says so, with @revoked; give the machine a new key",
         exit_code=Exit.REFUSED,
     )
 

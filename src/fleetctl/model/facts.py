@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-_UNREADABLE = b"@unreadable\n"
+from fleetctl.model import address
+
+UNREADABLE = b"@unreadable\n"
 """What a script says in place of a file that it may not read."""
+LARGEST_FILE = 2**20
 
 Scope = Literal["system", "user"]
 """Whose the service is; what fleetctl keeps on the node is kept there too."""
@@ -61,9 +64,11 @@ class File:
 
     @property
     def permissions(self) -> int:
-        """`-rw-r--r--` as 0o644."""
-        letters = enumerate(self.mode[1:10])
-        return sum(1 << (8 - at) for at, letter in letters if letter not in "-ST")
+        """`-rw-r--r--` as 0o644, `-rwsr-xr-x` as 0o4755."""
+        letters = self.mode[1:10]
+        plain = sum(1 << (8 - at) for at, letter in enumerate(letters) if letter not in "-ST")
+        special = sum(4 >> at for at, letter in enumerate(letters[2::3]) if letter in "sStT")
+        return special << 9 | plain
 
     @classmethod
     def listed(cls, content: bytes, line: str) -> File:
@@ -71,8 +76,10 @@ class File:
         if not line.strip():
             return cls(None)
         mode = line.split()[0]
-        if content == _UNREADABLE:
+        if content == UNREADABLE:
             return cls(Unknown("it may not be read"), mode)
+        if len(content) > LARGEST_FILE:
+            return cls(Unknown("it is larger than 1 MiB"), mode)
         return cls(content.decode(errors="surrogateescape"), mode)
 
 
@@ -104,6 +111,8 @@ class Service:
     fix: str = ""
     enabled: bool = False
     active: bool = False
+    starting: bool = False
+    """Whether it is not up, and its supervisor is about to try again."""
     pid: int | None = None
     run: str = ""
     """Changes with every start."""
@@ -163,10 +172,15 @@ class Server:
 class Api:
     """What Ollama says over HTTP."""
 
-    port: int
+    listens: str
+    """Where it answered."""
     version: str
     models: Mapping[str, str]
     """Digest by name."""
+
+    @property
+    def port(self) -> int:
+        return address.place_of(self.listens)[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +203,8 @@ class Kept:
     """By path: as the file is, and as it was."""
     disabled: bool = False
     """Whether Ollama did not start at boot before fleetctl came."""
+    stopped: bool = False
+    """Whether it did not run then."""
     displaced: str = ""
     """The mode of the service that had to make room for fleetctl's."""
 
@@ -202,6 +218,8 @@ class Facts:
     files: Mapping[str, File] = field(default_factory=dict)
     unfinished: frozenset[Scope] = frozenset()
     """Where a transaction was cut off, and waits to be undone."""
+    at_work: str = ""
+    """Whose run is changing the node right now."""
     preflight: Preflight | None = None
     kept: Mapping[Scope, Kept] = field(default_factory=dict)
     """Only asked about on the way back."""

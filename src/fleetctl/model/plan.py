@@ -37,7 +37,7 @@ _TITLES: Mapping[Verb, str] = {
     "enable": "start Ollama at boot",
     "disable": "do not start Ollama at boot, as before",
     "displace": "stop what runs Ollama now, as the inventory says `takeover`",
-    "halt": "stop Ollama, which was no service before",
+    "halt": "stop Ollama, which this service did not run before",
     "hand_back": "start what ran Ollama before `takeover`",
     "reload": "reload the definition of the service, which somebody changed",
 }

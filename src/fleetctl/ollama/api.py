@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from fleetctl.model import address
 from fleetctl.model.facts import Api
 
 _LARGEST = 8 * 2**20
@@ -60,7 +61,7 @@ class Client:
         version = self._get("/api/version", _Version)
         present = self._get("/api/tags", _Models)
         return Api(
-            port=self._connection.port,
+            listens=address.join_host_port(self._connection.host, self._connection.port),
             version=version.version,
             models={model.name: model.digest for model in present.models or ()},
         )

@@ -12,6 +12,6 @@ contents stay what they are.
 """
 
 from fleetctl.shell.records import Garbled, Record, parse
-from fleetctl.shell.script import COMMAND, Part, quote, script
+from fleetctl.shell.script import AS_ROOT, COMMAND, Part, quote, script
 
-__all__ = ["COMMAND", "Garbled", "Part", "Record", "parse", "quote", "script"]
+__all__ = ["AS_ROOT", "COMMAND", "Garbled", "Part", "Record", "parse", "quote", "script"]

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from fleetctl.codecs import sh
 
 COMMAND = "/bin/sh -s"
 """The only command that is ever run on a node. Whatever the login shell, it never sees our data."""
+
+ALIVE = Path(__file__).with_name("alive.sh").read_text()
+"""Shell that can tell whether the holder of a lock is alive."""
+
+AS_ROOT = """\
+as_root() { [ "$(id -u)" != 0 ] && command -v sudo >/dev/null && sudo -n "$@" 2>/dev/null; }"""
+"""Shell for what only root may see. sudo is never asked for a password."""
 
 quote = sh.encode
 
@@ -48,6 +56,8 @@ class Part:
     commands: str
     system: str | None = None
     """What uname must say for it to be asked at all."""
+    for_root: bool = False
+    """Whether root may see more."""
 
 
 def script(parts: Iterable[Part], nonce: str) -> str:

@@ -9,7 +9,7 @@ from typing import get_args
 from fleetctl.model import address
 from fleetctl.model.facts import Host, Scope, Server, Unknown
 from fleetctl.shell.records import Record
-from fleetctl.shell.script import Part
+from fleetctl.shell.script import ALIVE, Part
 
 _HOST = r"""
 uname -snrm
@@ -57,9 +57,17 @@ def find_state(scope: Scope) -> str:
     return f'state={linux}; [ "$system" != Darwin ] || state={mac}'
 
 
-_UNFINISHED = "\n".join(
-    f'{find_state(scope)}; [ ! -e "$state/journal" ] || echo {scope}' for scope in get_args(Scope)
-)
+_AT_WORK = """
+{alive}
+look() {{
+  if [ -L "$state/lock" ] && boot=$(boot_id) holder=$(readlink "$state/lock") && alive "$holder"
+  then echo "busy ${{holder##*:}}"
+  elif [ -e "$state/journal" ]
+  then echo "unfinished $1"
+  fi
+}}
+{look}
+"""
 
 _SERVERS_OF_A_MAC = r"""
 ps -axo pid=,uid=,command= | while read -r pid uid command; do
@@ -69,7 +77,13 @@ done
 
 PARTS = (
     Part("host", _HOST),
-    Part("unfinished", _UNFINISHED),
+    Part(
+        "at work",
+        _AT_WORK.format(
+            alive=ALIVE,
+            look="\n".join(f"{find_state(scope)}; look {scope}" for scope in get_args(Scope)),
+        ),
+    ),
     Part("addresses", _ADDRESSES),
     Part("servers", _SERVERS, system="Linux"),
     Part("servers", _SERVERS_OF_A_MAC, system="Darwin"),
@@ -106,8 +120,13 @@ def _addresses(record: Record) -> tuple[str, ...] | Unknown:
 
 
 def unfinished(records: Mapping[str, Record]) -> frozenset[Scope]:
-    said = records["unfinished"].text.split()
-    return frozenset(scope for scope in get_args(Scope) if scope in said)
+    said = records["at work"].text.splitlines()
+    return frozenset(scope for scope in get_args(Scope) if f"unfinished {scope}" in said)
+
+
+def at_work(records: Mapping[str, Record]) -> str:
+    found = re.search(r"^busy (.*)$", records["at work"].text, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def servers(record: Record) -> Iterator[Server]:

@@ -7,8 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from fleetctl.model.plan import Forget, Restart, RunCommand, Scripted, Supervise, WriteFile
-from fleetctl.shell.script import PRELUDE, quote
+from fleetctl.model.plan import (
+    Forget,
+    Recover,
+    Restart,
+    RunCommand,
+    Scripted,
+    Supervise,
+    WriteFile,
+)
+from fleetctl.shell.script import ALIVE, PRELUDE, quote
 
 _LIBRARY = Path(__file__).with_name("transaction.sh")
 
@@ -63,13 +71,15 @@ class Transaction:
     """Of the service, once it has been changed."""
     active: bool = True
     """Whether the service runs before; if not, it is stopped again on the way back."""
+    enabled: bool = True
+    """Whether it starts at boot before."""
     supervisor: Supervisor = Supervisor()
     rival: str = ""
     """What `displace` stops, by a word with which `remove` finds it again."""
 
     @property
     def restarts(self) -> bool:
-        return any(isinstance(change, Restart) for change in self.changes)
+        return any(isinstance(change, Restart | Recover) for change in self.changes)
 
 
 def script(transaction: Transaction, nonce: str, patience: Patience) -> str:
@@ -81,6 +91,7 @@ def script(transaction: Transaction, nonce: str, patience: Patience) -> str:
             *_variables(transaction, nonce, patience),
             *_changes(transaction),
             *_service(transaction.supervisor),
+            ALIVE,
             _LIBRARY.read_text(),
             "session",
             "}",
@@ -102,6 +113,7 @@ def _variables(transaction: Transaction, nonce: str, patience: Patience) -> Iter
         "user": transaction.user,
         "port": str(transaction.port),
         "active": "yes" if transaction.active else "no",
+        "enabled": "yes" if transaction.enabled else "no",
         "files": " ".join(files),
         "operations": "yes" if any(_operations(changes)) else "",
         "restart_seconds": str(patience.restart),

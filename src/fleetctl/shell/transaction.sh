@@ -26,31 +26,6 @@ step() {
 
 # --- who is at work here ---
 
-# When process $1 began, in words that differ for another process with the same number.
-started() {
-  if [ -r /proc/self/stat ]; then
-    { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
-    # the name, in parentheses, may hold anything; the 22nd field of all is the 20th after it
-    # shellcheck disable=SC2086
-    set -- ${line##*") "}
-    printf %s "${20}"
-  else
-    ps -o lstart= -p "$1" 2>/dev/null | tr -c '[:alnum:]\n' -
-  fi
-}
-
-boot_id() {
-  cat /proc/sys/kernel/random/boot_id 2>/dev/null || sysctl -n kern.bootsessionuuid 2>/dev/null ||
-    echo unknown
-}
-
-# Whether the holder that a lock names is alive. No clock is asked, so none can be wrong.
-alive() {
-  rest=${1#*:}
-  [ "${1%%:*}" = "$boot" ] && pid=${rest%%:*} rest=${rest#*:} &&
-    [ "$(started "$pid")" = "${rest%%:*}" ]
-}
-
 nonce_of() {
   rest=${1#*:*:*:}
   printf %s "${rest%%:*}"
@@ -86,7 +61,7 @@ take_lock() {
 # What a run that was cut off had done with. A claim says something only until the lock is taken.
 clear_away() {
   rm -rf "$state/journal.new" "$state/journal.done" "$state/origin.new" "$state"/lock.after-* \
-    "$state/output" "$state/beat"
+    "$state/output" "$state/late" "$state/beat"
 }
 
 release() {
@@ -120,14 +95,30 @@ remove_folders() {
   printf '%s\n' "$1" | sort -r | while IFS= read -r each; do rmdir "$each" 2>/dev/null; done
 }
 
-# Nobody else may be able to swap what lies in it.
+# Nobody else may be able to swap what lies in it, or a folder or link on the way there.
 sound_folder() {
+  each=$1 me=$(id -u)
+  sound_place "$each/." || return
+  while [ -n "$each" ]; do
+    sound_place "$each" || return
+    each=${each%/*}
+  done
+}
+
+# Of a network's folders, or of those outside a container, nobody is the owner.
+sound_place() {
   # shellcheck disable=SC2046
-  set -- "$1" $(ls -ldn "$1/.")
+  set -- "$1" $(ls -ldn "$1" 2>/dev/null)
   case $2 in
-    (????????w[!tT]*) why="$1 may be written by everybody"; return 1;;
+    ('') why="$1 may not be looked into"; return 1;;
+    (l*) ;;
+    (????????w[!tT]*) why="${1%/.} may be written by everybody"; return 1;;
   esac
-  [ "$4" = 0 ] || [ "$4" = "$(id -u)" ] || { why="$1 belongs to user $4"; return 1; }
+  case $4 in
+    (0|"$me") ;;
+    (65534|4294967294) [ "$me" != 0 ] || { why="${1%/.} belongs to nobody"; return 1; };;
+    (*) why="${1%/.} belongs to user $4"; return 1;;
+  esac
 }
 
 sound_file() {
@@ -161,14 +152,14 @@ bounded() {
   "$@" >"$state/output" 2>&1 & job=$!
   (
     while [ "$limit" -gt 0 ] && kill -0 $job; do sleep 1; limit=$((limit - 1)); done
-    kill $job
+    kill $job && true >"$state/late"
   ) >/dev/null 2>&1 & dog=$!
   wait $job
   code=$?
   kill $dog 2>/dev/null
   said=$(tail -n 20 "$state/output")
-  rm -f "$state/output"
-  [ $code -lt 128 ] || why="it took longer than it may"
+  [ ! -e "$state/late" ] || why="it took longer than it may"
+  rm -f "$state/output" "$state/late"
   return $code
 }
 
@@ -208,11 +199,19 @@ stage() {
   missing_folders "$place" >>"$journal/made" || return
   try mkdir -p "${place:-/}" && sound_folder "$place" || return
   try rm -f "$temporary" || return
-  try "into" "$temporary" "$1" && try chmod "$mode" "$temporary" || return
+  try "into" "$temporary" "$1" && keep_owner && try chmod "$mode" "$temporary" || return
   why="$temporary was not written whole"
   [ "$("new_$1" | cksum)" = "$(checksum "$temporary")" ] || return
   why=
   try sync "$temporary"
+}
+
+# Only root can give a file to whoever had it before.
+keep_owner() {
+  [ "$(id -u)" = 0 ] && [ -e "$path" ] || return 0
+  # shellcheck disable=SC2046
+  set -- $(ls -ldn "$path")
+  try chown "$3:$4" "$temporary"
 }
 
 # `cat` says what is the matter with the disk; a shell may call all of it an "I/O error".
@@ -287,15 +286,13 @@ failed() {
 }
 
 commit() {
-  [ -d "$state/origin" ] || try mkdir "$state/origin" || return
+  [ -d "$state/origin" ] || begin_origin || return
   for number in $files; do
     file "$number"
     [ ! -d "$state/origin/$entry" ] || continue
     try rm -rf "$state/origin.new" && try cp -Rp "$journal/$entry" "$state/origin.new" &&
       try mv "$state/origin.new" "$state/origin/$entry" || return
   done
-  [ ! -e "$journal/enabled" ] || [ -e "$state/origin/disabled" ] ||
-    true >"$state/origin/disabled" || return
   [ ! -e "$journal/displaced" ] || [ -e "$state/origin/displaced" ] ||
     try cp "$journal/displaced" "$state/origin/displaced" || return
   [ ! -e "$journal/made" ] || cat "$journal/made" >>"$state/made" || return
@@ -304,13 +301,22 @@ commit() {
   step commit
   try mv "$journal" "$state/backups/$number" || return
   flush "$state/backups"
-  record "$number" applied
+  record "$number" applied "$about"
   say committed "$number"
   for old in $(ls "$state/backups" | sort -rn | sed 1,20d); do rm -rf "$state/backups/$old"; done
 }
 
+# How the service was before fleetctl first changed something here.
+begin_origin() {
+  try rm -rf "$state/origin.new" && try mkdir "$state/origin.new" || return
+  [ "$enabled" = yes ] || true >"$state/origin.new/disabled" || return
+  [ ! -e "$journal/inactive" ] || true >"$state/origin.new/stopped" || return
+  try mv "$state/origin.new" "$state/origin"
+}
+
+# A line of the log: a number, what became of it, and what it was about.
 record() {
-  printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$owner" "$2" "$about" \
+  printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$owner" "$2" "$3" \
     >>"$state/log" 2>/dev/null || :
 }
 
@@ -319,9 +325,9 @@ record() {
 put_back() {
   IFS= read -r path <"$1/path" || return
   temporary=${path%/*}/.${path##*/}.fleetctl
-  rm -f "$temporary"
+  [ ! -e "$temporary" ] || rm -f "$temporary" || return
   if [ ! -e "$1/old" ]; then
-    rm -f "$path"
+    [ ! -f "$path" ] || rm -f "$path"
   elif ! same "$1/old" "$path"; then
     cp -p "$1/old" "$temporary" && mv -f "$temporary" "$path"
   fi
@@ -359,30 +365,28 @@ forget_journal() {
   try mv "$journal" "$state/journal.done" && rm -rf "$state/journal.done"
 }
 
-# Old bytes back, what was absent absent again, and Ollama on what it ran with.
-undo() {
+# Old bytes back, what was absent absent again, and Ollama on what it ran with. $1 for the log.
+go_back() {
   journal=$state/journal
-  step undo
+  begun=$(cat "$journal/about")
   blank
   if put_all_back && serve_as_before && give_back && forget_journal; then
-    record - "rolled back"
-    say undone
+    record - "$1" "$begun"
   else
     left_dirty
+    return 1
   fi
 }
 
-# What a transaction that was cut off has left; whether Ollama must be restarted, the next plan says.
+undo() {
+  step undo
+  ! go_back "rolled back" || say undone
+}
+
+# What a transaction that was cut off has left.
 recover() {
-  journal=$state/journal
   step recover
-  blank
-  if put_all_back && give_back && forget_journal; then
-    record - "undone later"
-    say recovered
-  else
-    left_dirty
-  fi
+  ! go_back "undone later" || say recovered
 }
 
 # The way back has failed: why, and what a person would have to do.
@@ -399,17 +403,26 @@ left_dirty() {
 }
 
 # What there is to know when the service does not do well: its log, and who has its port.
+# Not what every start says, nor where in Ollama's own code it was when it panicked.
 evidence() {
-  service_log | grep -v -e 'msg="server config"' -e '^\[GIN\]' | tail -n 8
-  ss -Hltnp "sport = :$port" 2>/dev/null || lsof -nP "-iTCP:$port" -sTCP:LISTEN 2>/dev/null
+  words=$(service_log | grep -v -e 'msg="server config"' -e '^\[GIN' -e '^goroutine ' \
+    -e '^created by ' -e '^[[:space:]]' -e '^[^ ]*(.*)$' | tail -n 40)
+  printf '%s\n' "$words"
+  case $words in
+    (*"address already in use"*)
+      ss -Hltnp "sport = :$port" 2>/dev/null || lsof -nP "-iTCP:$port" -sTCP:LISTEN 2>/dev/null;;
+  esac
 }
 
 # Nothing but the journal and files beside the real ones has been written yet.
 abort() {
   failed -
-  [ "$journal" = "$state/journal.new" ] || { put_all_back && forget_journal; }
   rm -rf "$state/journal.new"
-  say untouched
+  if [ "$journal" = "$state/journal.new" ] || { put_all_back && forget_journal; }; then
+    say untouched
+  else
+    left_dirty
+  fi
   return 1
 }
 

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 from fleetctl.sim.address import ADDRESS
 from fleetctl.sim.installed import install_ollama
+from fleetctl.sim.keys import make_key
 from fleetctl.sim.launchd.variant import RELEASES
 from fleetctl.sim.library import Library
 from fleetctl.sim.linux import Linux
@@ -22,7 +23,6 @@ from fleetctl.sim.mac.mac import Mac
 from fleetctl.sim.mac.system import MacOS
 from fleetctl.sim.machine import Machine, Place
 from fleetctl.sim.processes import Account, interpreter_for
-from fleetctl.sim.sshd import make_key
 from fleetctl.sim.tools.calls import Switchboard, write_program
 
 _UNIT = """\

@@ -14,17 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from fleetctl.sim.keys import fingerprint, make_key, public_line
 from fleetctl.sim.ollama.behaviour import Behaviour, read_behaviour
 from fleetctl.sim.processes import Account, processes_with
-from fleetctl.sim.sshd import (
-    Events,
-    Login,
-    Passwords,
-    SshServer,
-    fingerprint,
-    make_key,
-    public_line,
-)
+from fleetctl.sim.sshd import Events, Login, Passwords, SshServer
 
 OLLAMA_PORT = 11434
 _STOP_SECONDS = 1.0

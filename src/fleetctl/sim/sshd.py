@@ -2,22 +2,15 @@
 a password was set), one command only, tunnels only to the machine's own ports. Whatever else a
 client asks for is refused and recorded."""
 
-import base64
 import contextlib
-import hashlib
 import logging
-import os
-import select
 import socket
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Literal
+from typing import Literal
 
 import paramiko
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from paramiko.common import (
     AUTH_FAILED,
     AUTH_SUCCESSFUL,
@@ -27,14 +20,10 @@ from paramiko.common import (
 )
 from paramiko.server import InteractiveQuery
 
+from fleetctl.sim.channels import GONE, LOOK_MILLISECONDS, carry_command, carry_tunnel, started
 from fleetctl.sim.processes import Account, start_process
 
 COMMAND = b"/bin/sh -s"
-_GONE = (OSError, EOFError, paramiko.SSHException)
-"""How paramiko says that the other side is not there any more."""
-
-_SIZE = 65536
-_LOOK_MILLISECONDS = 100
 _LOG = "fleetctl.sim.sshd"
 # clients that hang up are no news, and must not be printed into the output of a demo
 logging.getLogger(_LOG).addHandler(logging.NullHandler())
@@ -75,29 +64,6 @@ class Events:
     """Where a port of the machine is on this host's loopback; None if nothing may listen there."""
 
 
-def make_key(path: Path) -> paramiko.Ed25519Key:
-    """The key in this file, made if it is not there; the public half beside it."""
-    if not path.exists():
-        private = Ed25519PrivateKey.generate().private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.OpenSSH,
-            serialization.NoEncryption(),
-        )
-        path.touch(mode=0o600)
-        path.write_bytes(private)
-        path.with_suffix(".pub").write_text(public_line(paramiko.Ed25519Key(filename=str(path))))
-    return paramiko.Ed25519Key(filename=str(path))
-
-
-def public_line(key: paramiko.PKey) -> str:
-    return f"{key.get_name()} {key.get_base64()}\n"
-
-
-def fingerprint(key: paramiko.PKey) -> str:
-    digest = hashlib.sha256(key.asbytes()).digest()
-    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
-
-
 class SshServer:
     def __init__(self, login: Login, key: paramiko.PKey, events: Events, port: int = 0) -> None:
         self._login = login
@@ -106,7 +72,7 @@ class SshServer:
         self._listener = socket.create_server(("127.0.0.1", port), backlog=64)
         self.port: int = self._listener.getsockname()[1]
         self._connections: set[paramiko.Transport] = set()
-        _started(self._accept)
+        started(self._accept)
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -120,7 +86,7 @@ class SshServer:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            _started(self._serve, client)
+            started(self._serve, client)
 
     def _serve(self, client: socket.socket) -> None:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -131,10 +97,10 @@ class SshServer:
         connection = _Connection(self._login, self._events)
         channels: list[paramiko.Channel] = []  # paramiko itself keeps only weak references
         # a client that hangs up during the handshake is no event
-        with contextlib.suppress(*_GONE):
+        with contextlib.suppress(*GONE):
             transport.start_server(server=connection)
             while transport.is_active():
-                if channel := transport.accept(_LOOK_MILLISECONDS / 1000):
+                if channel := transport.accept(LOOK_MILLISECONDS / 1000):
                     channels = [*(one for one in channels if not one.closed), channel]
                     connection.channel_opened(channel)
         transport.close()
@@ -204,7 +170,7 @@ class _Connection(paramiko.ServerInterface):
         if command != COMMAND:
             self._events.refuse(f"ssh: command {command!r}")
             return False
-        _started(self._run, channel)
+        started(self._run, channel)
         return True
 
     def check_channel_shell_request(self, channel: paramiko.Channel) -> bool:
@@ -257,99 +223,13 @@ class _Connection(paramiko.ServerInterface):
         return OPEN_SUCCEEDED
 
     def channel_opened(self, channel: paramiko.Channel) -> None:
-        target = self._tunnels.pop(channel.get_id(), None)
-        if target is None:
-            return
-        target.settimeout(None)
-        for carry in (_carry_out, _carry_in):
-            _started(carry, channel, target)
+        if target := self._tunnels.pop(channel.get_id(), None):
+            carry_tunnel(channel, target)
 
     # --- the one command ---
 
     def _run(self, channel: paramiko.Channel) -> None:
-        """As sshd does without a terminal: when the client goes, the command's input ends and its
-        output leads nowhere, but it is not killed."""
         login = self._login
         argv = COMMAND.decode().split()
         process = start_process(argv, login.account, login.environment, login.home)
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        pumps = [
-            _started(_pump, channel, process.stdout, channel.sendall),
-            _started(_pump, channel, process.stderr, channel.sendall_stderr),
-        ]
-        _started(_feed, channel, process.stdin, pumps, login.moved)
-        code = process.wait()
-        with contextlib.suppress(*_GONE):
-            # a signal is reported as a shell would; sshd's own message for it says no more
-            channel.send_exit_status(code if code >= 0 else 128 - code)
-        for pump in pumps:
-            pump.join()
-        _close(channel)
-
-
-def _started(target: Callable[..., None], *arguments: object) -> threading.Thread:
-    thread = threading.Thread(target=target, args=arguments, daemon=True)
-    thread.start()
-    return thread
-
-
-def _close(channel: paramiko.Channel) -> None:
-    with contextlib.suppress(*_GONE):  # the connection went first
-        channel.close()
-
-
-def _pump(channel: paramiko.Channel, source: IO[bytes], send: Callable[[bytes], object]) -> None:
-    ready = select.poll()
-    ready.register(source, select.POLLIN)
-    with source, contextlib.suppress(*_GONE):
-        # looking at the channel meanwhile, so that the command's first write after the client has
-        # gone fails already
-        while not channel.closed:
-            if ready.poll(_LOOK_MILLISECONDS):
-                data = os.read(source.fileno(), _SIZE)
-                if not data:
-                    return
-                send(data)
-
-
-def _feed(
-    channel: paramiko.Channel,
-    target: IO[bytes],
-    pumps: list[threading.Thread],
-    moved: Mapping[bytes, bytes],
-) -> None:
-    held = b""
-    with contextlib.suppress(*_GONE), target:
-        while data := channel.recv(_SIZE):
-            data, held = _with_moved(held + data, moved)
-            target.write(data)
-            target.flush()
-        target.write(held)
-        if channel.closed:  # the client is gone: both directions end at once, output first
-            for pump in pumps:
-                pump.join()
-
-
-def _with_moved(data: bytes, moved: Mapping[bytes, bytes]) -> tuple[bytes, bytes]:
-    """What can be passed on, and the end of it that may be the beginning of a moved path."""
-    for path, instead in moved.items():
-        data = data.replace(path, instead)
-    begun = (n for path in moved for n in range(1, len(path)) if data.endswith(path[:n]))
-    end = len(data) - max(begun, default=0)
-    return data[:end], data[end:]
-
-
-def _carry_out(channel: paramiko.Channel, target: socket.socket) -> None:
-    with contextlib.suppress(*_GONE):
-        while data := channel.recv(_SIZE):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_RDWR if channel.closed else socket.SHUT_WR)
-
-
-def _carry_in(channel: paramiko.Channel, target: socket.socket) -> None:
-    with target, contextlib.suppress(*_GONE):
-        while data := target.recv(_SIZE):
-            channel.sendall(data)
-    _close(channel)
+        carry_command(channel, process, login.moved)

@@ -9,9 +9,14 @@ from pydantic import model_validator
 
 from fleetctl.model.facts import Unknown
 from fleetctl.model.plan import Change, Finding, Level, RunCommand
-from fleetctl.shell import Part
+from fleetctl.shell import Part, quote
 from fleetctl.steps import Step, Subject
 from fleetctl.steps.file import in_shell
+
+# What cannot be read as shell says nothing of what it guards, whatever it then ends with.
+_GUARD = """\
+/bin/sh -n -c {guard} 2>&1 || exit 127
+/bin/sh -c {guard} 2>&1 >/dev/null"""
 
 
 class CommandStep(Step):
@@ -22,13 +27,13 @@ class CommandStep(Step):
 
     @model_validator(mode="after")
     def _needs_a_guard(self) -> Self:
-        if (self.unless is None) == (self.creates is None):
+        if bool(self.unless) == bool(self.creates):
             raise ValueError("needs `unless` or `creates`, or nobody could tell what it changes")
         return self
 
     def probe(self, name: str) -> list[Part]:
-        guard = self.unless or f"[ -e {in_shell(self.creates or '')} ]"
-        return [Part(f"guard {name}", f"( {guard}\n) 2>&1 >/dev/null")]
+        guard = quote(self.unless or f"[ -e {in_shell(self.creates or '')} ]")
+        return [Part(f"guard {name}", _GUARD.format(guard=guard))]
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         done = subject.facts.guards.get(name, Unknown("it was not asked"))

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from posixpath import normpath
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from fleetctl.model.facts import File, Unknown
+from fleetctl.model.facts import LARGEST_FILE, File, Unknown
 from fleetctl.model.plan import Change, Finding, Level, WriteFile
-from fleetctl.shell import Part, quote
+from fleetctl.shell import AS_ROOT, Part, quote
 from fleetctl.steps import Step, Subject
 
 _READ = """
-section mode; ls -ldn {path} 2>/dev/null
+{as_root}
+section mode
+ls -ldn {path} 2>/dev/null || as_root ls -ldn {path}
 section content
-[ ! -e {path} ] || {{ [ -f {path} ] && head -c 1048576 {path}; }} 2>/dev/null || echo @unreadable
+{{ [ -f {path} ] && head -c {most} {path}; }} 2>/dev/null ||
+  as_root /bin/sh -c '[ -f "$1" ] && head -c {most} "$1"' sh {path} || echo @unreadable
 """
+_AS_NOBODY_ELSE = "as_root() { false; }"
 
 
 def _path(text: str) -> str:
-    if not text.startswith(("/", "~/")) or not text.isprintable() or "/../" in f"{text}/":
-        raise ValueError("must be an absolute path, or start with ~/")
+    plain = text.isprintable() and normpath(text) == text and text != "/"
+    if not plain or not text.startswith(("/", "~/")) or text.startswith("//"):
+        raise ValueError("must be an absolute path of a file, or start with ~/")
     return text
 
 
@@ -40,7 +46,12 @@ class FileStep(Step):
         return self
 
     def probe(self, name: str) -> list[Part]:
-        return [Part(f"file {self.path}", _READ.format(path=in_shell(self.path)))]
+        question = _READ.format(
+            as_root=AS_ROOT if self.sudo else _AS_NOBODY_ELSE,
+            path=in_shell(self.path),
+            most=LARGEST_FILE + 1,
+        )
+        return [Part(f"file {self.path}", question, for_root=self.sudo)]
 
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         after = self.content
@@ -65,7 +76,8 @@ def difference(file: File, wanted: WriteFile) -> Iterator[WriteFile | Finding]:
     if file.mode and not file.mode.startswith("-"):
         yield Finding(Level.OBSTACLE, f"{path} is not a regular file", "move it out of the way")
     elif isinstance(file.content, Unknown):
-        yield Finding(Level.UNKNOWN, f"{path} is not known, because {file.content.why}")
+        text = f"what is in {path} is not known, because {file.content.why}"
+        yield Finding(Level.OBSTACLE, text, "move it out of the way, or use -K if root may read it")
     elif file.content != wanted.after:
         yield replace(wanted, before=file.content)
     elif file.mode and file.permissions != wanted.mode:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from fleetctl import backends
-from fleetctl.model import variables
-from fleetctl.model.facts import File, Host, Service
+from fleetctl.model import address, variables
+from fleetctl.model.facts import File, Host, Service, Unknown
+from fleetctl.model.fleet import Node
 from fleetctl.model.plan import Change, Finding, Level, WriteFile
 from fleetctl.render import Word
 from fleetctl.steps import Step, Subject
@@ -51,6 +52,7 @@ class OllamaEnv(Step):
             )
             yield from difference(file, wanted)
         yield from _rivals(node.environment, service)
+        yield from _not_here(node, host)
 
 
 def _details(
@@ -70,6 +72,16 @@ def _details(
     for variable in written:
         if variable not in wanted:
             yield f"{variable} {written[variable]} → not set by fleetctl"
+
+
+def _not_here(node: Node, host: Host) -> Iterator[Finding]:
+    """A server can listen only on addresses of its own machine."""
+    where, _ = address.place_of(node.listens)
+    if isinstance(host.addresses, Unknown) or not address.is_address(where):
+        return
+    if where not in host.addresses and not address.is_loopback(where):
+        text = f"ollama.host is {where}, which is no address of this machine"
+        yield Finding(Level.OBSTACLE, text, f"it has {', '.join(host.addresses)}")
 
 
 def _rivals(wanted: Mapping[str, str], service: Service) -> Iterator[Finding]:

@@ -35,6 +35,7 @@ class OllamaService(Step):
             yield Restart(service.as_root, tuple(stale))
         if service.active:
             yield from _unseen(service, wanted)
+            yield from _left_over(service, wanted)
             yield from _slow(service, subject.facts.host)
 
 
@@ -77,6 +78,16 @@ def _unseen(service: Service, wanted: Mapping[str, str]) -> Iterator[Finding]:
         if told and seen is not None and not variables.agrees(variable, value, seen):
             text = f"Ollama was given {variable}={given} and uses {seen or '(nothing)'}"
             yield Finding(Level.OBSTACLE, text, "this version of Ollama does not take the value")
+
+
+def _left_over(service: Service, wanted: Mapping[str, str]) -> Iterator[Finding]:
+    """What the running server was given once, and its next start would not give it."""
+    given = service.running if isinstance(service.running, Mapping) else {}
+    still = {*wanted, *(variable for source in service.sources for variable in source.values)}
+    for variable, value in given.items():
+        if variable.startswith("OLLAMA_") and variable not in still:
+            text = f"Ollama runs with {variable}={value}, which no file of its service sets"
+            yield Finding(Level.WARNING, text, "restart it there to be rid of that")
 
 
 def _slow(service: Service, host: Host) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from fleetctl.model.server_log import only_informs
 from fleetctl.ui.console import printable, styled
 
 _SHOWN = 3
+_TELLING = 20
 _WORDS = {
     Level.NOTE: ("note", "faint"),
     Level.UNKNOWN: ("not known", "warning"),
@@ -54,10 +55,11 @@ def _failure(
         yield f"  {styled('hint', 'hint', sys.stdout)}: {printable(hint)}"
 
 
-def _telling(said: Iterable[str]) -> Iterable[str]:
-    """Each line once, and what Ollama only mentions only if there is nothing else."""
+def _telling(said: Iterable[str]) -> list[str]:
+    """The last lines, each once, and what Ollama only mentions only if there is nothing else."""
     lines = [line for line in said if line.strip()]
-    return dict.fromkeys([line for line in lines if not only_informs(line)] or lines)
+    once = dict.fromkeys([line for line in lines if not only_informs(line)] or lines)
+    return list(once)[-_TELLING:]
 
 
 def summary(report: Report) -> str:
@@ -84,7 +86,7 @@ def document(report: Report) -> dict[str, object]:
 def _changes(plan: NodePlan) -> Iterator[str]:
     for _, change in plan.changes:
         details = change.details if isinstance(change, WriteFile) else ()
-        yield from details or (change.title,)
+        yield from map(printable, details or (change.title,))
 
 
 def _findings(plan: NodePlan) -> Iterator[str]:
