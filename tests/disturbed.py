@@ -82,7 +82,7 @@ def _happen(what: str, talk: session.Session) -> None:
     if what != "cut":
         for name in what.split():
             os.kill(os.getpid(), signal.Signals[name])
-            time.sleep(0.3)  # else two that are the same count as one
+            time.sleep(1)  # else two that are the same may count as one
         return
     connection: socket.socket = talk._process._channel.get_transport().sock  # type: ignore[attr-defined]
     # Linger of zero seconds: the node sees a reset, not an orderly end.

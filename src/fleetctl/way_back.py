@@ -33,7 +33,10 @@ show() {{
   section "is $path"; ls -ldn "$path" 2>/dev/null || as_root ls -ldn "$path"
   section "holds $path"; hold "$path"
 }}
-hold() {{ cat "$1" 2>/dev/null || as_root cat "$1" || echo @unreadable; }}
+hold() {{
+  {{ [ -f "$1" ] && cat "$1"; }} 2>/dev/null ||
+    as_root /bin/sh -c '[ -f "$1" ] && cat "$1"' sh "$1" || echo @unreadable
+}}
 {find_state}
 [ -d "$state" ] || exit 1
 {walk}

@@ -22,7 +22,7 @@ WRAPPER = """\
 #!/bin/sh
 case ${GPU_DEVICE_ORDINAL-} in
   (never-answers) exec rival 11434 silent;;
-  (crashes) "$0.real" "$@" & sleep 1.5; echo "the lab lets it crash"; kill -9 $!; exit 1;;
+  (crashes) "$0.real" "$@" & sleep 1.5; echo "the lab lets it crash"; sleep 0.3; kill -9 $!; exit 1;;
 esac
 exec "$0.real" "$@"
 """

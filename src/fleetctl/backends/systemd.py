@@ -75,8 +75,8 @@ done
 [ $# = 0 ] || {{ section modes; ls -ldn "$@"; }}
 for file do
   section "file $file"
-  {{ [ -f "$file" ] && head -c 65536 "$file"; }} 2>/dev/null ||
-    as_root head -c 65536 "$file" || echo @unreadable
+  [ -f "$file" ] && {{ head -c 65536 "$file" 2>/dev/null || as_root head -c 65536 "$file"; }} ||
+    echo @unreadable
 done
 [ "${{pid:-0}}" -gt 0 ] || exit 0
 journal() {{
