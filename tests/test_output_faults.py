@@ -1,5 +1,5 @@
 """Faults of the controller's own surroundings, by their numbers in the catalogue: where the output
-of a check goes to, and what kind of terminal it is."""
+of a check goes to, what kind of terminal it is, and whether there is one."""
 
 from __future__ import annotations
 
@@ -31,12 +31,23 @@ def project() -> Iterator[Project]:
         yield project
 
 
+COMMANDS = """
+fleetctl() { "$PYTHON" -m fleetctl "$@"; }
+check() { fleetctl check "$@"; }
+"""
+
+
 def in_shell(project: Project, command: str) -> subprocess.CompletedProcess[str]:
     folder = project.fleetctl.folder
+    box = project.fleet.machines["box"]
     return subprocess.run(
-        ["/bin/bash", "-o", "pipefail", "-c", command.replace("check", "$CHECK")],
+        ["/bin/bash", "-o", "pipefail", "-c", COMMANDS + command],
         cwd=folder,
-        env={**clean_environment(folder), "CHECK": f"{sys.executable} -m fleetctl check"},
+        env={
+            **clean_environment(folder),
+            "PYTHON": sys.executable,
+            "BOX": f"{box.host}:{box.port}",
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -66,6 +77,29 @@ def test_fault_67_output_that_nobody_takes_is_no_crash(
     assert "Exception" not in done.stderr
     if "head" in command:
         assert done.stdout == "box: OLLAMA_HOST stays 127.0.0.1:11434\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        ("check", Exit.UNREACHABLE, "1 differ"),
+        ("check --ask-sudo-password", Exit.USAGE, "no terminal on which a password"),
+        ("apply --limit box", Exit.DIFFERS, "there is nobody to ask"),
+        ("provision box", Exit.DIFFERS, "there is nobody to ask"),
+        ("history box", Exit.OK, "fleetctl has changed nothing there"),
+        ("restore box", Exit.FAILED, "fleetctl history box"),
+        ("remove box", Exit.OK, "1 as desired"),
+        ("unlock box", Exit.OK, "not locked"),
+        ("trust box --fingerprint SHA256:x", Exit.REFUSED, "not SHA256:x"),
+        ("provision -i new/fleet.yaml --add ada@$BOX", Exit.REFUSED, "on the machine itself"),
+    ],
+)
+def test_fault_67_where_stdin_is_closed_nobody_is_asked(
+    command: str, code: Exit, says: str, project: Project
+) -> None:
+    done = in_shell(project, f"fleetctl {command} <&-")
+    assert done.returncode == code, done.stderr
+    assert says in done.stdout + done.stderr
 
 
 def test_fault_67_a_pipe_whose_reader_is_gone_ends_it_quietly(project: Project) -> None:

@@ -83,7 +83,7 @@ class Flags:
     @property
     def attended(self) -> bool:
         """Whether somebody sits at the terminal."""
-        return sys.stdin.isatty() and not self.as_json and not self.json_events
+        return at_terminal() and not self.as_json and not self.json_events
 
 
 _REACHING: list[Decorator] = [
@@ -162,6 +162,11 @@ looking_at_some = _gathered(Flags, [limit, *_LOOKING], "flags")
 changing = _gathered(Rollout, _CHANGING, "how")
 
 
+def at_terminal() -> bool:
+    """Whether questions can be answered. Python has no stdin where it was closed."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def password_source(
     ask: bool, file: Path | None, prompt: str = "Password of sudo"
 ) -> Callable[[], str] | None:
@@ -171,7 +176,7 @@ def password_source(
 
 
 def _asked_password(prompt: str) -> str:
-    if not sys.stdin.isatty():
+    if not at_terminal():
         what = "there is no terminal on which a password could be asked for"
         raise FleetError(what, hint="name a file that holds it, see --help", exit_code=Exit.USAGE)
     return str(click.prompt(prompt, hide_input=True, err=True))

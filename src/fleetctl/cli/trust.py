@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -49,7 +48,7 @@ def trust(
     if not known and keys.known(name) and not replace:
         keys.check(chosen.name, name, key)
     in_doubt = not known or fingerprint is not None
-    if in_doubt and not is_right(name, shown, fingerprint, somebody=sys.stdin.isatty()):
+    if in_doubt and not is_right(name, shown, fingerprint, somebody=options.at_terminal()):
         hint = f"fleetctl trust {chosen.name} --fingerprint {shown}"
         raise FleetError(f"{name} shows {shown}", hint=hint, exit_code=Exit.REFUSED)
     if not known:
