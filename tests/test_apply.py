@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
 
 from fleetctl.sim.machine import Machine
+from tests.conftest import ROOT, finished
+from tests.disturbed import Disturbance
 from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import answering, until_answering
 
@@ -137,6 +140,22 @@ def test_a_command_that_fails_takes_the_files_back_and_shows_its_last_words(
     assert "box: rolled back: run: wrong" in outcome.out
     assert "  | last words" in outcome.out
     assert not (box.home / "motd").exists()
+
+
+@pytest.mark.parametrize(("heard", "code"), [(signal.SIG_IGN, 0), (signal.SIG_DFL, 143)])
+def test_a_signal_that_is_ignored_at_the_start_stays_ignored(
+    heard: signal.Handlers, code: int, project: Project, box: Machine
+) -> None:
+    hangup = Disturbance(when="restarted", what="SIGHUP")
+    before = signal.signal(signal.SIGHUP, heard)  # which whoever is started inherits, as by nohup
+    try:
+        run = project.fleetctl.start(
+            *hangup.arguments, "apply", *QUICK, env={"PYTHONPATH": str(ROOT)}
+        )
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert ("finishing what has begun" in finished(run).exits(code).err) == (code != 0)
+    project.fleetctl("check").exits(0)
 
 
 @pytest.mark.slow

@@ -294,6 +294,18 @@ def test_signals_end_it_with_their_own_code(
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_look_that_nohup_started_does_not_end_with_its_terminal() -> None:
+    @click.command()
+    def patient() -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert guard.run(patient, []) == Exit.OK
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_bug_is_reported_without_a_traceback_unless_asked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
