@@ -358,6 +358,37 @@ def test_the_worst_result_speaks_for_all() -> None:
     assert Exit.worst([]) == Exit.OK
 
 
+NUMBERS = [
+    ("--timeout", ["-5", "0", "nan", "inf", "1e300", "soon"]),
+    ("--health-timeout", ["-1", "0", "nan", "inf"]),
+    ("--settle", ["-1", "nan", "inf"]),
+    ("--forks", ["0", "-1", "1.5", "many"]),
+    ("--serial", ["0", "00", "-1", "101%", "few"]),
+    ("--max-fail", ["-1", "101%"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("option", "number"), [(option, each) for option, numbers in NUMBERS for each in numbers]
+)
+def test_a_number_that_cannot_be_meant_is_wrong_usage(
+    option: str, number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert guard.run(cli, ["apply", f"{option}={number}"]) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert f"Invalid value for '{option}'" in said
+    assert "fleetctl apply --help" in said
+
+
+def test_trust_waits_for_a_number_of_seconds_too(fleetctl: FleetctlIn) -> None:
+    assert "no number of seconds" in fleetctl("trust", "box", "--timeout", "nan").exits(2).err
+
+
+def test_nothing_is_a_time_to_settle_and_a_number_of_failures(fleetctl: FleetctlIn) -> None:
+    fleetctl.write('nodes: {cloud: {ssh: none, endpoint: "http://c:1"}}')
+    fleetctl("apply", "--settle", "0", "--max-fail", "0", "--serial", "0%").exits(0)
+
+
 @pytest.mark.parametrize("command", ["history", "restore", "remove", "unlock", "trust"])
 def test_commands_for_one_node_want_its_name(command: str, fleetctl: FleetctlIn) -> None:
     fleetctl.write('nodes: {box-1: {}, box-2: {}, cloud: {ssh: none, endpoint: "http://c:1"}}')

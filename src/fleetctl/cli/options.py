@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -56,6 +57,23 @@ limit = click.option(
 )
 
 
+class _Seconds(click.FloatRange):
+    """A time that can be waited for, which `nan` is not."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+        return seconds
+
+
+_DAY = 24 * 3600
+SECONDS = _Seconds(min=0, min_open=True, max=_DAY)
+_SECONDS_OR_NONE = _Seconds(min=0, max=_DAY)
+
+
 def _share(text: str) -> Share:
     """A number of nodes, or a percentage of them."""
     number = text.removesuffix("%")
@@ -63,6 +81,14 @@ def _share(text: str) -> Share:
     if not number.isdecimal() or (percent and int(number) > 100):
         raise click.BadParameter(f"{text!r} is neither a number nor a percentage.")
     return lambda count: count * int(number) // 100 if percent else int(number)
+
+
+def _at_least_one(text: str) -> Share:
+    """A percentage of few nodes is one too."""
+    share = _share(text)
+    if not text.endswith("%") and not share(1):
+        raise click.BadParameter("at least 1 node must be allowed to be down.")
+    return share
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +114,13 @@ class Flags:
 
 _REACHING: list[Decorator] = [
     inventory_file,
-    click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for a node."),
+    click.option(
+        "--timeout",
+        type=SECONDS,
+        default=30.0,
+        show_default=True,
+        help="Seconds to wait for a node.",
+    ),
     click.option(
         "-K", "--ask-sudo-password", is_flag=True, help="Ask once for the password of sudo."
     ),
@@ -106,14 +138,20 @@ _SHOWING: list[Decorator] = [
 ]
 _LOOKING: list[Decorator] = [
     click.option("--only", multiple=True, metavar="KIND", help="Only steps of this kind."),
-    click.option("--forks", default=32, show_default=True, help="Nodes to see to in parallel."),
+    click.option(
+        "--forks",
+        type=click.IntRange(min=1),
+        default=32,
+        show_default=True,
+        help="Nodes to see to in parallel.",
+    ),
     *_SHOWING,
 ]
 _CHANGING: list[Decorator] = [
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
     click.option(
         "--serial",
-        type=_share,
+        type=_at_least_one,
         metavar="N|N%",
         default="10%",
         show_default=True,
@@ -127,12 +165,14 @@ _CHANGING: list[Decorator] = [
     ),
     click.option(
         "--health-timeout",
+        type=SECONDS,
         default=60.0,
         show_default=True,
         help="Seconds for a restarted Ollama to be well.",
     ),
     click.option(
         "--settle",
+        type=_SECONDS_OR_NONE,
         default=3.0,
         show_default=True,
         help="Seconds for which it must then stay up.",

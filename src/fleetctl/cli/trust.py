@@ -18,7 +18,13 @@ from fleetctl.ui import console
 @options.inventory_file
 @click.option("--fingerprint", metavar="SHA256:…", help="The fingerprint that the key must have.")
 @click.option("--replace", is_flag=True, help="Accept that the key has changed.")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for the node.")
+@click.option(
+    "--timeout",
+    type=options.SECONDS,
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait for the node.",
+)
 @options.output
 def trust(
     node: str,
