@@ -133,6 +133,7 @@ SURROUNDINGS: list[Mapping[str, str]] = [
     {"LANG": "C"},
     {"LC_ALL": "de_DE.ISO-8859-1"},
     {"LC_ALL": "nonsense"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},  # ASCII, whatever happens
 ]
 
 
