@@ -59,6 +59,12 @@ def test_init_into_an_inventory_folder_points_at_the_schema_of_the_project(
     fleetctl("validate").exits(0)
 
 
+def test_init_says_how_to_validate_what_it_wrote(fleetctl: FleetctlIn) -> None:
+    assert fleetctl("init").err == "next: edit its nodes, then run fleetctl validate\n"
+    said = fleetctl("init", "-o", "my fleet.yaml").exits(0).err
+    assert said == "next: edit its nodes, then run fleetctl validate -i 'my fleet.yaml'\n"
+
+
 def test_init_where_it_may_not_write_says_so(fleetctl: FleetctlIn) -> None:
     fleetctl.write("a file", "folder")
     assert "cannot be written" in fleetctl("init", "-o", "folder/fleet.yaml").exits(5).err

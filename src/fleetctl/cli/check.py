@@ -125,8 +125,8 @@ def follow(
             for line in fleet_text.routing(fleet):
                 console.result(line)
         console.result(shown.summary(report))
-        if line := _next(command, report):
-            console.talk(f"next: {line}")
+        if following := _next(command, report):
+            console.talk(f"next: {options.again(following, flags, nodes)}")
     if log and report.exit_code not in (Exit.OK, Exit.DIFFERS):
         console.talk(f"log: {os.path.relpath(log)}")
     return report.exit_code
@@ -147,8 +147,8 @@ def _open_log(state: Path, command: str) -> Path | None:
 
 def _next(command: str, report: Report) -> str:
     if command in ("check", "plan") and report.pending:
-        return "fleetctl apply"
-    return "fleetctl check" if command == "provision" and report.exit_code == Exit.OK else ""
+        return "apply"
+    return "check" if command == "provision" and report.exit_code == Exit.OK else ""
 
 
 def _listener(request: Request, flags: Flags) -> Listener:

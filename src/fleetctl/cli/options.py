@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -200,6 +201,19 @@ showing = _gathered(Flags, _SHOWING, "flags")
 looking = _gathered(Flags, _LOOKING, "flags")
 looking_at_some = _gathered(Flags, [limit, *_LOOKING], "flags")
 changing = _gathered(Rollout, _CHANGING, "how")
+
+
+def again(command: str, flags: Flags, nodes: tuple[str, ...] = ()) -> str:
+    """Another command for the same inventory, nodes and steps, as they were said in this one."""
+    words = ["fleetctl", command]
+    source = click.get_current_context().get_parameter_source("file")
+    if source == click.core.ParameterSource.COMMANDLINE:
+        words += ["-i", str(flags.file)]
+    if limit := ",".join(nodes) or flags.limit:
+        words += ["--limit", limit]
+    for kind in flags.only:
+        words += ["--only", kind]
+    return shlex.join(words)
 
 
 def at_terminal() -> bool:
