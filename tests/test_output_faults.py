@@ -123,7 +123,7 @@ def answer(document: dict[str, Any]) -> dict[str, Any]:
     """All but the time that it took, and findings: a simulated machine sees the processes of this
     one, and a server of somebody else's tests may come and go among them."""
     nodes = {name: {**node, "findings": None} for name, node in document["nodes"].items()}
-    return {**document, "nodes": nodes, "seconds": None, "log": None}
+    return {**document, "nodes": nodes, "seconds": None, "log": None, "unknown": None}
 
 
 SURROUNDINGS: list[Mapping[str, str]] = [
