@@ -16,7 +16,7 @@ from fleetctl.errors import Exit
 from fleetctl.inventory.load import load
 from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Fleet
-from fleetctl.model.plan import Finding, Level, NodePlan, Restart
+from fleetctl.model.plan import Finding, Forget, Level, NodePlan, Restart
 from fleetctl.model.report import Report
 from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
@@ -48,6 +48,14 @@ def test_case(file: Path, tmp_path: Path) -> None:
     lines = list(shown.lines(Report((result,), 0), diff=False))
     assert lines == [f"box: {line}" for line in case["expect"]]
     assert int(result.exit_code) == case.get("exit", 3 if case["expect"] else 0)
+
+
+def test_a_node_with_the_same_change_in_both_scopes_is_named_once() -> None:
+    both = (("remove", Forget(as_root=True)), ("remove", Forget(as_root=False)))
+    one, other = (NodePlan(name, facts_of({}), both) for name in ("one", "other"))
+    assert list(shown.lines(Report((one, other), 0), diff=False)) == [
+        "one, other: remove what fleetctl keeps on the node for itself"
+    ]
 
 
 def test_what_could_not_be_seen_is_counted_on_all_nodes_together() -> None:

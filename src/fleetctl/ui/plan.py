@@ -100,11 +100,12 @@ def _findings(plan: NodePlan) -> Iterator[str]:
 
 
 def _folded(said: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
-    nodes: dict[str, list[str]] = {}
+    """Who says a line twice is named once."""
+    nodes: dict[str, dict[str, None]] = {}
     for node, line in said:
-        nodes.setdefault(line, []).append(node)
+        nodes.setdefault(line, {})[node] = None
     for line, names in nodes.items():
-        yield f"{_names(names, total)}: {line}"
+        yield f"{_names(list(names), total)}: {line}"
 
 
 def _names(names: list[str], total: int) -> str:
