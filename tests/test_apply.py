@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import pytest
 
 from fleetctl.sim.machine import Machine
+from tests.conftest import ROOT, finished
+from tests.disturbed import Disturbance
 from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import answering, until_answering
 
@@ -137,6 +140,34 @@ def test_a_command_that_fails_takes_the_files_back_and_shows_its_last_words(
     assert "box: rolled back: run: wrong" in outcome.out
     assert "  | last words" in outcome.out
     assert not (box.home / "motd").exists()
+
+
+def test_what_helps_against_several_obstacles_is_said_once(project: Project, box: Machine) -> None:
+    folder = project.fleetctl.folder / "playbooks"
+    folder.mkdir()
+    steps = [{"file": {"path": f"~/{name}", "content": ""}} for name in ("a", "b")]
+    (folder / "apply.yaml").write_text(json.dumps({"steps": steps}))
+    for name in ("a", "b"):
+        (box.home / name).mkdir()
+    outcome = project.fleetctl("apply", *QUICK).exits(5)
+    assert "box: failed: not touched, as something is in the way\n" in outcome.out
+    assert "  hint: move it out of the way\n" in outcome.out
+
+
+@pytest.mark.parametrize(("heard", "code"), [(signal.SIG_IGN, 0), (signal.SIG_DFL, 143)])
+def test_a_signal_that_is_ignored_at_the_start_stays_ignored(
+    heard: signal.Handlers, code: int, project: Project, box: Machine
+) -> None:
+    hangup = Disturbance(when="restarted", what="SIGHUP")
+    before = signal.signal(signal.SIGHUP, heard)  # which whoever is started inherits, as by nohup
+    try:
+        run = project.fleetctl.start(
+            *hangup.arguments, "apply", *QUICK, env={"PYTHONPATH": str(ROOT)}
+        )
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert ("finishing what has begun" in finished(run).exits(code).err) == (code != 0)
+    project.fleetctl("check").exits(0)
 
 
 @pytest.mark.slow

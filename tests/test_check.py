@@ -57,6 +57,26 @@ def test_a_machine_as_installed_differs_in_exactly_the_settings(project: Project
     assert outcome.out.splitlines()[-1].startswith("1 node: 1 differ (")
 
 
+def test_the_next_command_is_for_the_same_inventory_nodes_and_steps(project: Project) -> None:
+    until_answering(project.add("box-1"))
+    project.nodes["box-2"] = {"ssh": "none", "endpoint": "http://box-2:1"}
+    project.write()
+    project.fleetctl.folder.joinpath("fleet.yaml").rename(project.fleetctl.folder / "my fleet.yaml")
+    mine = {"FLEETCTL_INVENTORY": "my fleet.yaml"}
+    file, some, kind = ("-i", "my fleet.yaml"), ("--limit", "box*,!box-2"), ("--only", "ollama_env")
+
+    def following(*arguments: str) -> str:
+        return project.fleetctl(*arguments, "--no-diff", env=mine).exits(3).err.splitlines()[-1]
+
+    assert following("check") == "next: fleetctl apply"
+    assert following("check", *file) == "next: fleetctl apply -i 'my fleet.yaml'"
+    assert following("check", *some) == "next: fleetctl apply --limit 'box*,!box-2'"
+    assert following("check", *kind) == "next: fleetctl apply --only ollama_env"
+    assert following("plan", "box-1", "box-2", *file) == (
+        "next: fleetctl apply -i 'my fleet.yaml' --limit box-1,box-2"
+    )
+
+
 def test_a_machine_with_exactly_the_planned_files_is_as_desired(project: Project) -> None:
     machine = project.add("box", models=["tiny"])
     project.write(models={"m": {"node": "box", "ollama_model": "tiny", "context": 4096}})

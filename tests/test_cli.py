@@ -59,6 +59,12 @@ def test_init_into_an_inventory_folder_points_at_the_schema_of_the_project(
     fleetctl("validate").exits(0)
 
 
+def test_init_says_how_to_validate_what_it_wrote(fleetctl: FleetctlIn) -> None:
+    assert fleetctl("init").err == "next: edit its nodes, then run fleetctl validate\n"
+    said = fleetctl("init", "-o", "my fleet.yaml").exits(0).err
+    assert said == "next: edit its nodes, then run fleetctl validate -i 'my fleet.yaml'\n"
+
+
 def test_init_where_it_may_not_write_says_so(fleetctl: FleetctlIn) -> None:
     fleetctl.write("a file", "folder")
     assert "cannot be written" in fleetctl("init", "-o", "folder/fleet.yaml").exits(5).err
@@ -294,6 +300,18 @@ def test_signals_end_it_with_their_own_code(
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_a_look_that_nohup_started_does_not_end_with_its_terminal() -> None:
+    @click.command()
+    def patient() -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        assert guard.run(patient, []) == Exit.OK
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_bug_is_reported_without_a_traceback_unless_asked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -344,6 +362,37 @@ def test_the_worst_result_speaks_for_all() -> None:
         for better in order[at:]:
             assert Exit.worst([better, worse]) == worse
     assert Exit.worst([]) == Exit.OK
+
+
+NUMBERS = [
+    ("--timeout", ["-5", "0", "nan", "inf", "1e300", "soon"]),
+    ("--health-timeout", ["-1", "0", "nan", "inf"]),
+    ("--settle", ["-1", "nan", "inf"]),
+    ("--forks", ["0", "-1", "1.5", "many"]),
+    ("--serial", ["0", "00", "-1", "101%", "few"]),
+    ("--max-fail", ["-1", "101%"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("option", "number"), [(option, each) for option, numbers in NUMBERS for each in numbers]
+)
+def test_a_number_that_cannot_be_meant_is_wrong_usage(
+    option: str, number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert guard.run(cli, ["apply", f"{option}={number}"]) == Exit.USAGE
+    said = capsys.readouterr().err
+    assert f"Invalid value for '{option}'" in said
+    assert "fleetctl apply --help" in said
+
+
+def test_trust_waits_for_a_number_of_seconds_too(fleetctl: FleetctlIn) -> None:
+    assert "no number of seconds" in fleetctl("trust", "box", "--timeout", "nan").exits(2).err
+
+
+def test_nothing_is_a_time_to_settle_and_a_number_of_failures(fleetctl: FleetctlIn) -> None:
+    fleetctl.write('nodes: {cloud: {ssh: none, endpoint: "http://c:1"}}')
+    fleetctl("apply", "--settle", "0", "--max-fail", "0", "--serial", "0%").exits(0)
 
 
 @pytest.mark.parametrize("command", ["history", "restore", "remove", "unlock", "trust"])

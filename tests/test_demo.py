@@ -13,7 +13,7 @@ from tempfile import gettempdir, mkdtemp
 
 import pytest
 
-from fleetctl.sim.demo import STEPS, place
+from fleetctl.sim.demo import STEPS, make, place
 from fleetctl.sim.processes import processes_with
 from tests.conftest import FleetctlIn, finished
 
@@ -94,6 +94,27 @@ def test_a_folder_that_nobody_may_enter_is_replaced(folder: Path) -> None:
     (folder / "open").mkdir()
     assert place(folder / "open/demo") == folder / "open/demo"
     assert place(folder / "private/deeper/demo") == Path(gettempdir()) / "demo"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root runs the machines as somebody else")
+def test_where_nobody_may_enter_anywhere_the_demo_says_so_and_leaves_nothing(folder: Path) -> None:
+    private = folder / "private"
+    private.mkdir(mode=0o700)
+    for own in ([], ["--folder", str(private / "demo")]):
+        outcome = FleetctlIn(private)("demo", *own, env={"TMPDIR": str(private)}).exits(2)
+        assert f"is for root alone, and so is {private}\n" in outcome.err
+        assert "name a folder that others may enter, with --folder or TMPDIR" in outcome.err
+    assert not list(private.iterdir())
+
+
+def test_others_may_enter_the_folder_whatever_the_umask(folder: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        make(folder / "deeper" / "demo")
+        assert (folder / "deeper/demo").stat().st_mode & 0o777 == 0o755
+        assert (folder / "deeper").stat().st_mode & 0o777 == 0o755
+    finally:
+        os.umask(before)
 
 
 def test_without_the_real_server_the_demo_says_so(fleetctl: FleetctlIn) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fleetctl.errors import FleetError
+from fleetctl.errors import Exit, FleetError
 from fleetctl.inventory.load import load
 from fleetctl.inventory.select import select
 from fleetctl.model.fleet import Fleet, Node
@@ -173,7 +173,7 @@ def test_an_alias_of_ssh_config_without_endpoint_is_doubtful(
 
 
 SELECTABLE = """
-groups: {minis: {}, gpu: {}}
+groups: {minis: {}, gpu: {}, studios: {}}
 nodes:
   mac-1: {groups: [minis], tags: [heavy]}
   mac-2: {groups: [minis]}
@@ -208,6 +208,9 @@ def test_limit_selects(limit: str | None, names: str, tmp_path: Path) -> None:
     [
         ("mac-3", "did you mean mac-1 or mac-2?"),
         ("@mini", "did you mean minis?"),
+        ("@studio", "did you mean studios?"),
+        ("@x", "known: gpu, minis, studios"),
+        ("@studios", "a node joins one with its key `groups`"),
         ("tag:heavyy", "did you mean heavy?"),
         ("box,!nothing", "known: box, mac-1, mac-2, mini"),
         ("", "a pattern is"),
@@ -218,6 +221,12 @@ def test_a_pattern_that_matches_nothing_is_an_error(limit: str, hint: str, tmp_p
     with pytest.raises(FleetError) as caught:
         select(fleet_of(SELECTABLE, tmp_path), limit)
     assert hint in (caught.value.hint or "")
+
+
+def test_a_group_that_is_there_and_empty_is_not_called_unknown(tmp_path: Path) -> None:
+    with pytest.raises(FleetError, match="--limit: '@stud\\*' has nobody in it") as caught:
+        select(fleet_of(SELECTABLE, tmp_path), "@stud*")
+    assert caught.value.exit_code == Exit.USAGE
 
 
 SHAPES = sorted((CASES / "subagent-fleet").glob("*.yaml"))

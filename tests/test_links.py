@@ -5,8 +5,10 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from fleetctl.links.host_keys import HostKeys
 from fleetctl.links.local import LocalLink
 from fleetctl.links.ssh import SshLink
 from fleetctl.model.fleet import Ssh
+from fleetctl.sim.keys import make_key
 from fleetctl.sim.machine import Machine
 from tests.fleet_fixtures import Project, simulated_project
 
@@ -287,9 +290,36 @@ def test_trust_asks_for_the_fingerprint_and_keeps_it(project: Project, box: Mach
     assert known.read_text() == changed
 
 
-def test_the_key_to_let_in_is_the_one_that_is_offered_first(
-    box: Machine, project: Project, home: Path, monkeypatch: pytest.MonkeyPatch
+@contextmanager
+def agent_with(*keys: Path) -> Iterator[None]:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        agent = Path(folder, "agent")
+        with subprocess.Popen(["ssh-agent", "-D", "-a", agent], stdout=subprocess.DEVNULL) as run:
+            while not agent.exists():
+                time.sleep(0.01)
+            patch.setenv("SSH_AUTH_SOCK", str(agent))
+            try:
+                subprocess.run(["ssh-add", "-q", *keys], check=True)
+                yield
+            finally:
+                run.terminate()
+
+
+def test_an_agent_with_more_keys_than_the_server_takes_is_named_as_the_reason(
+    box: Machine, home: Path
 ) -> None:
+    wrong = [home / f"wrong-{number}" for number in range(12)]
+    for file in wrong:
+        make_key(file)
+    with agent_with(*wrong, box.identity_file):
+        error = failure(box, to(box, identity_file=None), home)
+        dial(box, to(box), home).close()
+    assert f"127.0.0.1:{box.port} hung up during the log-in, perhaps as too many" in error.message
+    assert "ssh.identity_file" in str(error.hint)
+    assert error.exit_code == Exit.UNREACHABLE
+
+
+def test_the_key_to_let_in_is_the_one_that_is_offered_first(home: Path) -> None:
     def made(name: str, passphrase: str = "") -> str:
         file = home / name
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", passphrase, "-f", str(file)]
@@ -308,12 +338,6 @@ def test_the_key_to_let_in_is_the_one_that_is_offered_first(
     assert key(Ssh("mybox", identity_file=str(home / "named"))) == named
     assert key(Ssh("box", identity_file=str(home / ".ssh" / "id_ed25519"))) is None
     agents = made("agents")
-    agent = home / "agent"
-    with subprocess.Popen(["ssh-agent", "-D", "-a", agent], stdout=subprocess.DEVNULL) as process:
-        while not agent.exists():
-            time.sleep(0.01)
-        monkeypatch.setenv("SSH_AUTH_SOCK", str(agent))
-        subprocess.run(["ssh-add", "-q", home / "agents"], check=True)
+    with agent_with(home / "agents"):
         assert key(Ssh("box")) == agents
         assert key(Ssh("mybox")) == configured
-        process.terminate()

@@ -1,5 +1,5 @@
 """Faults of the controller's own surroundings, by their numbers in the catalogue: where the output
-of a check goes to, and what kind of terminal it is."""
+of a check goes to, what kind of terminal it is, and whether there is one."""
 
 from __future__ import annotations
 
@@ -31,12 +31,23 @@ def project() -> Iterator[Project]:
         yield project
 
 
+COMMANDS = """
+fleetctl() { "$PYTHON" -m fleetctl "$@"; }
+check() { fleetctl check "$@"; }
+"""
+
+
 def in_shell(project: Project, command: str) -> subprocess.CompletedProcess[str]:
     folder = project.fleetctl.folder
+    box = project.fleet.machines["box"]
     return subprocess.run(
-        ["/bin/bash", "-o", "pipefail", "-c", command.replace("check", "$CHECK")],
+        ["/bin/bash", "-o", "pipefail", "-c", COMMANDS + command],
         cwd=folder,
-        env={**clean_environment(folder), "CHECK": f"{sys.executable} -m fleetctl check"},
+        env={
+            **clean_environment(folder),
+            "PYTHON": sys.executable,
+            "BOX": f"{box.host}:{box.port}",
+        },
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -68,6 +79,29 @@ def test_fault_67_output_that_nobody_takes_is_no_crash(
         assert done.stdout == "box: OLLAMA_HOST stays 127.0.0.1:11434\n"
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "says"),
+    [
+        ("check", Exit.UNREACHABLE, "1 differ"),
+        ("check --ask-sudo-password", Exit.USAGE, "no terminal on which a password"),
+        ("apply --limit box", Exit.DIFFERS, "there is nobody to ask"),
+        ("provision box", Exit.DIFFERS, "there is nobody to ask"),
+        ("history box", Exit.OK, "fleetctl has changed nothing there"),
+        ("restore box", Exit.FAILED, "fleetctl history box"),
+        ("remove box", Exit.OK, "1 as desired"),
+        ("unlock box", Exit.OK, "not locked"),
+        ("trust box --fingerprint SHA256:x", Exit.REFUSED, "not SHA256:x"),
+        ("provision -i new/fleet.yaml --add ada@$BOX", Exit.REFUSED, "on the machine itself"),
+    ],
+)
+def test_fault_67_where_stdin_is_closed_nobody_is_asked(
+    command: str, code: Exit, says: str, project: Project
+) -> None:
+    done = in_shell(project, f"fleetctl {command} <&-")
+    assert done.returncode == code, done.stderr
+    assert says in done.stdout + done.stderr
+
+
 def test_fault_67_a_pipe_whose_reader_is_gone_ends_it_quietly(project: Project) -> None:
     reader, writer = os.pipe()
     os.close(reader)
@@ -89,7 +123,7 @@ def answer(document: dict[str, Any]) -> dict[str, Any]:
     """All but the time that it took, and findings: a simulated machine sees the processes of this
     one, and a server of somebody else's tests may come and go among them."""
     nodes = {name: {**node, "findings": None} for name, node in document["nodes"].items()}
-    return {**document, "nodes": nodes, "seconds": None, "log": None}
+    return {**document, "nodes": nodes, "seconds": None, "log": None, "unknown": None}
 
 
 SURROUNDINGS: list[Mapping[str, str]] = [
@@ -99,6 +133,7 @@ SURROUNDINGS: list[Mapping[str, str]] = [
     {"LANG": "C"},
     {"LC_ALL": "de_DE.ISO-8859-1"},
     {"LC_ALL": "nonsense"},
+    {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},  # ASCII, whatever happens
 ]
 
 

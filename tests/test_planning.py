@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fleetctl.errors import Exit
 from fleetctl.inventory.load import load
 from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Fleet
-from fleetctl.model.plan import NodePlan, Restart
+from fleetctl.model.plan import Finding, Forget, Level, NodePlan, Restart
 from fleetctl.model.report import Report
 from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
@@ -46,6 +48,29 @@ def test_case(file: Path, tmp_path: Path) -> None:
     lines = list(shown.lines(Report((result,), 0), diff=False))
     assert lines == [f"box: {line}" for line in case["expect"]]
     assert int(result.exit_code) == case.get("exit", 3 if case["expect"] else 0)
+
+
+def test_a_node_with_the_same_change_in_both_scopes_is_named_once() -> None:
+    both = (("remove", Forget(as_root=True)), ("remove", Forget(as_root=False)))
+    one, other = (NodePlan(name, facts_of({}), both) for name in ("one", "other"))
+    assert list(shown.lines(Report((one, other), 0), diff=False)) == [
+        "one, other: remove what fleetctl keeps on the node for itself"
+    ]
+
+
+def test_what_could_not_be_seen_is_counted_on_all_nodes_together() -> None:
+    seen = NodePlan("seen", facts_of({}), findings=(Finding(Level.WARNING, "doubtful"),))
+    unseen = NodePlan("unseen", facts_of({}), findings=(Finding(Level.UNKNOWN, "a"),))
+    blind = replace(unseen, findings=(*unseen.findings, Finding(Level.UNKNOWN, "b")))
+    for plans, count, says in (
+        ((seen,), 0, "1 node: 1 as desired (0.0 s)."),
+        ((seen, unseen), 1, "2 nodes: 2 as desired (0.0 s). 1 thing is not known."),
+        ((unseen, blind), 3, "2 nodes: 2 as desired (0.0 s). 3 things are not known."),
+    ):
+        report = Report(plans, 0)
+        assert shown.summary(report) == says
+        assert shown.document(report)["unknown"] == count
+        assert report.exit_code == Exit.OK
 
 
 @pytest.mark.parametrize(("os", "asked"), [("", "Darwin"), ("os: linux", "Linux")])

@@ -45,6 +45,9 @@ class Entry:
     name: str
     kind: str
     step: Step
+    file: Path
+    at: int
+    """The place in the file's list."""
     system: str | None = None
     when: str | None = None
 
@@ -65,9 +68,14 @@ class Entry:
         try:
             expression = environment.compile_expression(self.when, undefined_to_none=False)
             return bool(expression(**values))
-        except jinja2.TemplateError as error:
-            what = f"`when` of the step {self.name!r} cannot be worked out: {error}"
-            raise FleetError(what, exit_code=Exit.USAGE) from None
+        except Exception as error:  # an expression can fail in any way
+            what = f"cannot be worked out: {error or type(error).__name__}"
+            raise self._wrong(Problem(("steps", self.at, "when"), what)) from None
+
+    def _wrong(self, problem: Problem) -> FleetError:
+        (placed,) = document.located([problem], self.file.read_bytes())
+        hint = "`when` is one expression over node, fleet and facts; see fleetctl docs playbooks"
+        return FleetError(placed.line(str(self.file)), hint=hint, exit_code=Exit.USAGE)
 
 
 def read_playbook(name: str, project: Path) -> list[Entry]:
@@ -99,7 +107,7 @@ def _entries(name: str, project: Path, above: tuple[Path, ...]) -> Iterator[Entr
         raise InvalidFile(str(file), document.located(problems, data))
     problems = []
     for at, value in enumerate(steps):
-        entry = _entry(value, at, problems)
+        entry = _entry(value, file, at, problems)
         if isinstance(entry, str):
             yield from _entries(entry, project, (*above, file))
         elif entry is not None:
@@ -108,7 +116,7 @@ def _entries(name: str, project: Path, above: tuple[Path, ...]) -> Iterator[Entr
         raise InvalidFile(str(file), document.located(problems, data))
 
 
-def _entry(value: Value, at: int, problems: list[Problem]) -> Entry | str | None:
+def _entry(value: Value, file: Path, at: int, problems: list[Problem]) -> Entry | str | None:
     """A step, or the name of another playbook, or nothing and a problem."""
     where = ("steps", at)
     said = value if isinstance(value, dict) else {}
@@ -138,6 +146,8 @@ def _entry(value: Value, at: int, problems: list[Problem]) -> Entry | str | None
         name=name,
         kind=kind,
         step=step,
+        file=file,
+        at=at,
         system=_SYSTEMS.get(str(system)),
         when=None if when is None else str(when).lower() if isinstance(when, bool) else str(when),
     )

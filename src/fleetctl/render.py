@@ -8,6 +8,7 @@ jinja2 is loaded when the first template is, which is while the nodes are still 
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -30,6 +31,8 @@ _CODECS = {
     ".sh": "sh",
     ".yaml": "yaml_flow",
 }
+_WHOLE = "each {{ … }} must be one whole value, with nothing around it but what the format has"
+_LANGUAGE = "fleetctl docs playbooks says what a template may say"
 
 
 class Word(str):
@@ -45,24 +48,39 @@ class Templates:
     """The project's own templates first, then those that come with fleetctl."""
 
     def __init__(self, project: Path) -> None:
-        self._folders = [str(project / "templates"), str(packaged.folder("templates"))]
+        self._folders = (str(project / "templates"), str(packaged.folder("templates")))
         self._environments: dict[str, jinja2.Environment] = {}
 
     def render(self, name: str, values: Mapping[str, object]) -> str:
-        import jinja2
-
         suffix = Path(name).suffix
         if suffix not in _CODECS:
-            raise _broken(name, f"fleetctl cannot write {suffix or 'such'} files")
+            what = f"fleetctl cannot write {suffix or 'such'} files"
+            raise _broken(name, what, f"the name of a template ends in {', '.join(_CODECS)}")
         codec = import_module(f"fleetctl.codecs.{_CODECS[suffix]}")
         written: list[object] = []
         try:
             template = self._environment(suffix, codec).get_template(name)
             text = template.render(values, _written=written)
-        except jinja2.TemplateError as error:
-            raise _broken(name, str(error)) from None
-        _found(name, codec.decode(text) if written else (), written)
+        except FleetError:
+            raise
+        except Exception as error:  # a template is a program, and can fail in any way
+            what = str(error) or type(error).__name__
+            raise _broken(self._place(error) or name, what, _LANGUAGE) from None
+        try:
+            parsed = codec.decode(text) if written else ()
+        except Exception as error:  # each parser has its own
+            what = f"what it gives is no {suffix} file: {' '.join(str(error).split())}"
+            raise _broken(name, what, _WHOLE) from None
+        _found(name, parsed, written)
         return text
+
+    def _place(self, error: Exception) -> str | None:
+        """Where in a template it happened; jinja2 puts the template's lines into tracebacks."""
+        from traceback import walk_tb
+
+        places = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+        ours = [f"{file}:{line}" for file, line in places if file.startswith(self._folders)]
+        return ours[-1] if ours else None
 
     def _environment(self, suffix: str, codec: ModuleType) -> jinja2.Environment:
         import jinja2
@@ -89,8 +107,13 @@ def _writing_with(codec: ModuleType) -> Callable[[jinja2.runtime.Context, object
     def finalize(context: jinja2.runtime.Context, value: object) -> str:
         if isinstance(value, Word):
             return str(value)
+        if isinstance(value, jinja2.Undefined):
+            str(value)  # raises, and says what there is not
         context["_written"].append(value)
-        return str(codec.encode(value))
+        try:
+            return str(codec.encode(value))
+        except (AttributeError, TypeError):
+            raise TypeError(f"{reprlib.repr(value)} is no value for such a file") from None
 
     return finalize
 
@@ -100,7 +123,8 @@ def _found(name: str, parsed: object, written: Sequence[object]) -> None:
     for value in written:
         for leaf in _leaves(value):
             if leaf not in there:
-                raise _broken(name, f"the value {leaf!r} is not what stands there afterwards")
+                what = f"the value {leaf!r} is not what stands there afterwards"
+                raise _broken(name, what, _WHOLE)
 
 
 def _leaves(value: object) -> Iterator[Any]:
@@ -117,9 +141,5 @@ def _leaves(value: object) -> Iterator[Any]:
             yield value
 
 
-def _broken(name: str, why: str) -> FleetError:
-    return FleetError(
-        f"the template {name}: {why}",
-        hint="each {{ … }} must be one whole value, with nothing around it but what the format has",
-        exit_code=Exit.USAGE,
-    )
+def _broken(name: str, why: str, hint: str) -> FleetError:
+    return FleetError(f"the template {name}: {why}", hint=hint, exit_code=Exit.USAGE)

@@ -172,7 +172,7 @@ def _in_the_way(plan: NodePlan) -> Outcome:
     """A node that is not touched, and why."""
     found = plan.worst(Level.OBSTACLE)
     state: State = "refused" if plan.worst(Level.EXPOSURE) else "failed"
-    fixes = "; ".join(finding.fix for finding in found if finding.fix)
+    fixes = "; ".join(dict.fromkeys(finding.fix for finding in found if finding.fix))
     return Outcome(plan.node, state, (), "not touched, as something is in the way", fixes or None)
 
 

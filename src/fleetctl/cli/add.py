@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from fleetctl.cli.options import at_terminal
 from fleetctl.cli.project import make_state, write_whole
 from fleetctl.cli.trust import is_right
 from fleetctl.errors import Exit, FleetError
@@ -117,7 +118,7 @@ def _judge(again: str, fingerprint: str | None, yes: bool) -> Ask:
     """
 
     def judge(name: str, shown: str) -> bool:
-        if is_right(name, shown, fingerprint, somebody=sys.stdin.isatty() and not yes):
+        if is_right(name, shown, fingerprint, somebody=at_terminal() and not yes):
             return True
         raise FleetError(
             f"the host key of {name} is not known: {shown}",
@@ -135,7 +136,7 @@ def _look(observer: Observer, node: Node, password: Password | None, yes: bool) 
     except LoginRefused:
         if password is None:
             raise
-        if not (yes or sys.stdin.isatty()):
+        if not (yes or at_terminal()):
             what = "your key would be put into its ~/.ssh/authorized_keys; nothing was done"
             raise FleetError(what, hint=_YES, exit_code=Exit.DIFFERS) from None
         _let_key_in(observer, node, password)
@@ -181,7 +182,7 @@ def _confirm(edited: Edited, path: Path, yes: bool) -> None:
         console.talk(console.styled(f"+ {line}", "added", sys.stderr))
     if yes:
         return
-    if not sys.stdin.isatty():
+    if not at_terminal():
         raise FleetError("nothing was written", hint=_YES, exit_code=Exit.DIFFERS)
     if not click.confirm(f"Write this into {path}?", err=True):
         raise FleetError("nothing was written", exit_code=Exit.DIFFERS)

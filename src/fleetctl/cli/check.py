@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -109,16 +110,14 @@ def follow(
     from fleetctl.run import run
     from fleetctl.ui import fleet as fleet_text
     from fleetctl.ui import plan as shown
-    from fleetctl.ui.log import open_log
 
     fleet = fleet or load_fleet(flags.file)
     playbook = "provision" if command == "provision" else "apply"
     request = request_for(fleet, flags, nodes, playbook, yes=how is not None and how.yes)
-    make_state(fleet.state)
-    log = open_log(fleet.state, command)
+    log = _open_log(fleet.state, command)
     report = run(request, _listener(request, flags), how, task)
     if flags.as_json:
-        console.document({**shown.document(report), "log": str(log)})
+        console.document({**shown.document(report), "log": str(log) if log else None})
     elif not flags.json_events:
         for line in shown.outcomes(report):
             console.result(line)
@@ -126,17 +125,30 @@ def follow(
             for line in fleet_text.routing(fleet):
                 console.result(line)
         console.result(shown.summary(report))
-        if line := _next(command, report):
-            console.talk(f"next: {line}")
-    if report.exit_code not in (Exit.OK, Exit.DIFFERS):
+        if following := _next(command, report):
+            console.talk(f"next: {options.again(following, flags, nodes)}")
+    if log and report.exit_code not in (Exit.OK, Exit.DIFFERS):
         console.talk(f"log: {os.path.relpath(log)}")
     return report.exit_code
 
 
+def _open_log(state: Path, command: str) -> Path | None:
+    """A project that cannot be written to can still be looked at."""
+    from fleetctl.ui.log import open_log
+
+    try:
+        make_state(state)
+        return open_log(state, command)
+    except OSError as error:
+        logs = os.path.relpath(state / "logs")
+        console.complain("warning", f"there is no log of this run: {logs}: {error.strerror}")
+        return None
+
+
 def _next(command: str, report: Report) -> str:
     if command in ("check", "plan") and report.pending:
-        return "fleetctl apply"
-    return "fleetctl check" if command == "provision" and report.exit_code == Exit.OK else ""
+        return "apply"
+    return "check" if command == "provision" and report.exit_code == Exit.OK else ""
 
 
 def _listener(request: Request, flags: Flags) -> Listener:

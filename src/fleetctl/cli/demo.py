@@ -34,11 +34,7 @@ def demo(keep: bool, clean: bool, real_ollama: bool, folder: Path, as_json: bool
         raise FleetError(what, hint="run it in a container or a VM", exit_code=Exit.USAGE)
     from fleetctl.sim import demo
 
-    if (instead := demo.place(folder)) != folder:
-        console.talk(f"{folder} is for root alone; the machines are in {instead}")
-        folder = instead
-    if folder.exists() and not (folder / demo.MARK).exists():
-        raise FleetError(f"{folder} is not a folder of the demo", exit_code=Exit.USAGE)
+    folder = _place(folder)
     server = demo.real_server() if real_ollama else None
     if real_ollama and server is None:
         hint = "install Ollama, or leave --real-ollama out"
@@ -65,6 +61,23 @@ def demo(keep: bool, clean: bool, real_ollama: bool, folder: Path, as_json: bool
     if as_json:
         console.document({"steps": [{"command": text, "exit_code": code} for text, code in codes]})
     return Exit.OK
+
+
+def _place(folder: Path) -> Path:
+    from tempfile import gettempdir
+
+    from fleetctl.sim import demo
+
+    instead = demo.place(folder)
+    if instead is None:
+        what = f"{folder} is for root alone, and so is {gettempdir()}"
+        hint = "name a folder that others may enter, with --folder or TMPDIR"
+        raise FleetError(what, hint=hint, exit_code=Exit.USAGE)
+    if instead != folder:
+        console.talk(f"{folder} is for root alone; the machines are in {instead}")
+    if instead.exists() and not (instead / demo.MARK).exists():
+        raise FleetError(f"{instead} is not a folder of the demo", exit_code=Exit.USAGE)
+    return instead
 
 
 def _tell(text: str, style: str) -> None:

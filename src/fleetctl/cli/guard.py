@@ -32,7 +32,8 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _terminate)
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, _terminate)
     # Else pydantic searches all installed packages for code to load into our validation.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:

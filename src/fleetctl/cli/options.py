@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -56,6 +58,23 @@ limit = click.option(
 )
 
 
+class _Seconds(click.FloatRange):
+    """A time that can be waited for, which `nan` is not."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        seconds = float(super().convert(value, param, ctx))
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+        return seconds
+
+
+_DAY = 24 * 3600
+SECONDS = _Seconds(min=0, min_open=True, max=_DAY)
+_SECONDS_OR_NONE = _Seconds(min=0, max=_DAY)
+
+
 def _share(text: str) -> Share:
     """A number of nodes, or a percentage of them."""
     number = text.removesuffix("%")
@@ -63,6 +82,14 @@ def _share(text: str) -> Share:
     if not number.isdecimal() or (percent and int(number) > 100):
         raise click.BadParameter(f"{text!r} is neither a number nor a percentage.")
     return lambda count: count * int(number) // 100 if percent else int(number)
+
+
+def _at_least_one(text: str) -> Share:
+    """A percentage of few nodes is one too."""
+    share = _share(text)
+    if not text.endswith("%") and not share(1):
+        raise click.BadParameter("at least 1 node must be allowed to be down.")
+    return share
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +110,18 @@ class Flags:
     @property
     def attended(self) -> bool:
         """Whether somebody sits at the terminal."""
-        return sys.stdin.isatty() and not self.as_json and not self.json_events
+        return at_terminal() and not self.as_json and not self.json_events
 
 
 _REACHING: list[Decorator] = [
     inventory_file,
-    click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for a node."),
+    click.option(
+        "--timeout",
+        type=SECONDS,
+        default=30.0,
+        show_default=True,
+        help="Seconds to wait for a node.",
+    ),
     click.option(
         "-K", "--ask-sudo-password", is_flag=True, help="Ask once for the password of sudo."
     ),
@@ -106,14 +139,20 @@ _SHOWING: list[Decorator] = [
 ]
 _LOOKING: list[Decorator] = [
     click.option("--only", multiple=True, metavar="KIND", help="Only steps of this kind."),
-    click.option("--forks", default=32, show_default=True, help="Nodes to see to in parallel."),
+    click.option(
+        "--forks",
+        type=click.IntRange(min=1),
+        default=32,
+        show_default=True,
+        help="Nodes to see to in parallel.",
+    ),
     *_SHOWING,
 ]
 _CHANGING: list[Decorator] = [
     click.option("-y", "--yes", is_flag=True, help="Do not ask."),
     click.option(
         "--serial",
-        type=_share,
+        type=_at_least_one,
         metavar="N|N%",
         default="10%",
         show_default=True,
@@ -127,12 +166,14 @@ _CHANGING: list[Decorator] = [
     ),
     click.option(
         "--health-timeout",
+        type=SECONDS,
         default=60.0,
         show_default=True,
         help="Seconds for a restarted Ollama to be well.",
     ),
     click.option(
         "--settle",
+        type=_SECONDS_OR_NONE,
         default=3.0,
         show_default=True,
         help="Seconds for which it must then stay up.",
@@ -162,6 +203,24 @@ looking_at_some = _gathered(Flags, [limit, *_LOOKING], "flags")
 changing = _gathered(Rollout, _CHANGING, "how")
 
 
+def again(command: str, flags: Flags, nodes: tuple[str, ...] = ()) -> str:
+    """Another command for the same inventory, nodes and steps, as they were said in this one."""
+    words = ["fleetctl", command]
+    source = click.get_current_context().get_parameter_source("file")
+    if source == click.core.ParameterSource.COMMANDLINE:
+        words += ["-i", str(flags.file)]
+    if limit := ",".join(nodes) or flags.limit:
+        words += ["--limit", limit]
+    for kind in flags.only:
+        words += ["--only", kind]
+    return shlex.join(words)
+
+
+def at_terminal() -> bool:
+    """Whether questions can be answered. Python has no stdin where it was closed."""
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
 def password_source(
     ask: bool, file: Path | None, prompt: str = "Password of sudo"
 ) -> Callable[[], str] | None:
@@ -171,7 +230,7 @@ def password_source(
 
 
 def _asked_password(prompt: str) -> str:
-    if not sys.stdin.isatty():
+    if not at_terminal():
         what = "there is no terminal on which a password could be asked for"
         raise FleetError(what, hint="name a file that holds it, see --help", exit_code=Exit.USAGE)
     return str(click.prompt(prompt, hide_input=True, err=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,6 +30,7 @@ def init(output: Path, force: bool, as_json: bool) -> None:
     """Write a commented inventory to start from."""
     from fleetctl.inventory import reference
     from fleetctl.inventory.json_schema import json_schema
+    from fleetctl.inventory.load import DEFAULT_PLACES
     from fleetctl.model.fleet import project_root
 
     if output.exists() and not force:
@@ -55,7 +57,9 @@ def init(output: Path, force: bool, as_json: bool) -> None:
         console.document({"written": str(output), "backup": str(backup) if backup else None})
         return
     console.result(f"wrote {output}" + (f" (the old one is {backup})" if backup else ""))
-    console.talk("next: edit its nodes, then run fleetctl validate")
+    named = [] if output in DEFAULT_PLACES else ["-i", str(output)]
+    validate = shlex.join(["fleetctl", "validate", *named])
+    console.talk(f"next: edit its nodes, then run {validate}")
 
 
 def make_state(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -19,7 +18,13 @@ from fleetctl.ui import console
 @options.inventory_file
 @click.option("--fingerprint", metavar="SHA256:…", help="The fingerprint that the key must have.")
 @click.option("--replace", is_flag=True, help="Accept that the key has changed.")
-@click.option("--timeout", default=30.0, show_default=True, help="Seconds to wait for the node.")
+@click.option(
+    "--timeout",
+    type=options.SECONDS,
+    default=30.0,
+    show_default=True,
+    help="Seconds to wait for the node.",
+)
 @options.output
 def trust(
     node: str,
@@ -49,7 +54,7 @@ def trust(
     if not known and keys.known(name) and not replace:
         keys.check(chosen.name, name, key)
     in_doubt = not known or fingerprint is not None
-    if in_doubt and not is_right(name, shown, fingerprint, somebody=sys.stdin.isatty()):
+    if in_doubt and not is_right(name, shown, fingerprint, somebody=options.at_terminal()):
         hint = f"fleetctl trust {chosen.name} --fingerprint {shown}"
         raise FleetError(f"{name} shows {shown}", hint=hint, exit_code=Exit.REFUSED)
     if not known:

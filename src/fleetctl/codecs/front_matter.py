@@ -27,7 +27,9 @@ def decode(text: str) -> tuple[dict[str, object], str]:
     """The values of the block, and the body."""
     block = _BLOCK.match(text)
     if block is None:
-        raise ValueError("the file does not start with a front matter block")
+        raise ValueError(
+            "it does not start with front matter, which is a line `---`, values, and a line `---`"
+        )
     values = yaml_flow.decode(block[1])
     if not isinstance(values, dict):
         raise ValueError("the front matter is not a mapping")

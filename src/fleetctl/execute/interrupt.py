@@ -30,7 +30,9 @@ def patient(stop: threading.Event, tell: Listener) -> Iterator[list[Exit]]:
         # in a thread: whoever was interrupted may be telling something, and hold that lock
         threading.Thread(target=tell, args=(Stopping(_HINT),), daemon=True).start()
 
-    before = {each: signal.signal(each, handle) for each in _SIGNALS}
+    # what was ignored when fleetctl was started stays so: nohup, or a job in the background
+    listening = [each for each in _SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
+    before = {each: signal.signal(each, handle) for each in listening}
     try:
         yield heard
     finally:

@@ -43,9 +43,10 @@ def _matching(fleet: Fleet, pattern: str) -> set[str]:
         what, word, names = "node", pattern, {node.name: (node.name,) for node in nodes}
     found = {node for node, its in names.items() if any(fnmatchcase(name, word) for name in its)}
     if not found:
-        raise FleetError(
-            f"--limit: {pattern!r} matches no {what}",
-            hint=did_you_mean(word, set().union(*names.values())),
-            exit_code=Exit.USAGE,
-        )
+        known = set(fleet.groups) if what == "group" else set().union(*names.values())
+        if any(fnmatchcase(name, word) for name in known):
+            said, hint = "has nobody in it", "a node joins one with its key `groups`"
+        else:
+            said, hint = f"matches no {what}", did_you_mean(word, known)
+        raise FleetError(f"--limit: {pattern!r} {said}", hint=hint, exit_code=Exit.USAGE)
     return found

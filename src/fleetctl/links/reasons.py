@@ -64,11 +64,19 @@ def explained(
             what, hint = f"it cannot reach {place}: {error.text}", "check the jump host"
         case ProxyCommandFailure():
             what, hint = f"the ProxyCommand failed: {error.error}", "check ~/.ssh/config"
-        case _ if "banner" in str(error):
-            what, hint = f"{place} sent no SSH banner", "is this an SSH server, and not too busy?"
         case _:
-            what, hint = f"{place}: {error or type(error).__name__}", f"try: ssh {called}"
+            what, hint = _by_its_words(str(error) or type(error).__name__, place, called)
     return FleetError(known_as + what, hint=hint, exit_code=Exit.UNREACHABLE)
+
+
+def _by_its_words(text: str, place: str, called: str) -> tuple[str, str]:
+    """What paramiko has no exception of its own for."""
+    if "banner" in text:
+        return f"{place} sent no SSH banner", "is this an SSH server, and not too busy?"
+    if "No existing session" in text:  # there was one more key to offer, and nobody to offer it to
+        what = f"{place} hung up during the log-in, perhaps as too many keys were offered"
+        return what, "name the right one as ssh.identity_file, and no other is offered"
+    return f"{place}: {text}", f"try: ssh {called}"
 
 
 def _weak(error: Exception, place: str, details: Sequence[str]) -> FleetError:

@@ -67,6 +67,12 @@ class Report:
         return [plan for plan in self.plans if plan.worst(Level.OBSTACLE)]
 
     @property
+    def unknown(self) -> int:
+        """How many things could not be seen, on all nodes together."""
+        findings = [finding for plan in self.plans for finding in plan.findings]
+        return sum(finding.level == Level.UNKNOWN for finding in findings)
+
+    @property
     def pending(self) -> list[NodePlan]:
         """Plans with something to do."""
         return [plan for plan in self.plans if plan.changes]

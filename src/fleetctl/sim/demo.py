@@ -95,16 +95,21 @@ STEPS = (
 """One line a command: what comes later in the product joins here."""
 
 
-def place(folder: Path) -> Path:
+def place(folder: Path) -> Path | None:
     """The folder. Started by root, the machines run as somebody else, who must be able to enter;
-    where that user cannot, it is one of the same name among the temporary files."""
-    there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-    if Account.unprivileged().may_reach(there.resolve()):
-        return folder
-    return Path(gettempdir()) / folder.name
+    where that user cannot, it is one of the same name among the temporary files, if not there
+    either, none."""
+    account = Account.unprivileged()
+    for each in (folder, Path(gettempdir()) / folder.name):
+        there = next(path for path in (each, *each.absolute().parents) if path.exists())
+        if account.may_reach(there.resolve()):
+            return each
+    return None
 
 
 def make(folder: Path) -> None:
+    """Others may enter, whatever the umask: the machines may run as somebody else."""
+    os.umask(0o022)
     folder.mkdir(parents=True)
     (folder / MARK).touch()
 

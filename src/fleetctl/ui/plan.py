@@ -63,14 +63,16 @@ def _telling(said: Iterable[str]) -> list[str]:
 
 
 def summary(report: Report) -> str:
-    """Counts and seconds."""
+    """Counts and seconds; what could not be seen is counted beside."""
     states = [
         (report.outcomes.get(result.node) or result).state.replace("differs", "differ")
         for result in report.results
     ]
     said = ", ".join(f"{count} {what}" for what, count in Counter(states).most_common())
     nodes = f"{len(report.results)} node{'s' if len(report.results) != 1 else ''}"
-    return f"{nodes}: {said or 'nothing to look at'} ({report.seconds:.1f} s)."
+    things = "1 thing is" if report.unknown == 1 else f"{report.unknown} things are"
+    unknown = f" {things} not known." if report.unknown else ""
+    return f"{nodes}: {said or 'nothing to look at'} ({report.seconds:.1f} s).{unknown}"
 
 
 def document(report: Report) -> dict[str, object]:
@@ -78,6 +80,7 @@ def document(report: Report) -> dict[str, object]:
     return {
         "exit_code": int(report.exit_code),
         "seconds": round(report.seconds, 3),
+        "unknown": report.unknown,
         "nodes": {each.node: result(each) for each in report.results},
         "outcomes": {each.node: outcome(each) for each in report.outcomes.values()},
     }
@@ -97,11 +100,12 @@ def _findings(plan: NodePlan) -> Iterator[str]:
 
 
 def _folded(said: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
-    nodes: dict[str, list[str]] = {}
+    """Who says a line twice is named once."""
+    nodes: dict[str, dict[str, None]] = {}
     for node, line in said:
-        nodes.setdefault(line, []).append(node)
+        nodes.setdefault(line, {})[node] = None
     for line, names in nodes.items():
-        yield f"{_names(names, total)}: {line}"
+        yield f"{_names(list(names), total)}: {line}"
 
 
 def _names(names: list[str], total: int) -> str:
