@@ -157,8 +157,6 @@ def _given(section: Section, above: str = "") -> Iterator[tuple[str, object]]:
         yield key, value
         if isinstance(value, Section):
             yield from _given(value, f"{key}.")
-        elif isinstance(value, dict):
-            yield from ((f"{key}.{each}", inner) for each, inner in value.items())
 
 
 def _ssh(name: str, endpoint: str | None, merged: _Merged) -> Ssh:

@@ -21,7 +21,6 @@ from pydantic import (
     model_validator,
 )
 
-from fleetctl.inventory.problems import did_you_mean
 from fleetctl.model import address, variables
 from fleetctl.model.facts import Mode
 from fleetctl.model.fleet import CONTROLLER
@@ -55,16 +54,6 @@ def _agent_name(text: str) -> str:
 def _variable_name(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", text, re.ASCII):
         raise ValueError("is not the name of an environment variable")
-    return text
-
-
-def _free_variable(text: str) -> str:
-    if key := variables.key_of(text):
-        raise ValueError(f"has a key of its own; use ollama.{key}")
-    if text not in variables.FREE:
-        raise ValueError(
-            f"is not a variable that fleetctl sets; {did_you_mean(text, variables.FREE)}"
-        )
     return text
 
 
@@ -135,20 +124,6 @@ class SshSection(Section):
     jump: Word | None = None
 
 
-class _OllamaBase(Section):
-    service: Literal["auto", Mode] = "auto"
-    takeover: StrictBool = False
-    env: Table[
-        Annotated[str, AfterValidator(_free_variable)],
-        Annotated[
-            str,
-            BeforeValidator(variables.free_value),
-            WithJsonSchema({"type": ["string", "integer"]}),
-        ]
-        | None,
-    ] = Field(default_factory=dict)
-
-
 def _reading(kind: variables.Kind) -> Any:
     def read(value: object) -> str | None:
         return None if value is None else kind.read(value)
@@ -156,10 +131,24 @@ def _reading(kind: variables.Kind) -> Any:
     return Annotated[str | None, BeforeValidator(read), WithJsonSchema(dict(kind.json_schema))]
 
 
-_VARIABLES: dict[str, Any] = {
-    key: (_reading(kind), None) for key, (_, kind) in variables.TYPED.items()
+_FREE: dict[str, Any] = {name: (_reading(kind), None) for name, kind in variables.FREE.items()}
+EnvSection = create_model("EnvSection", __base__=Section, **_FREE)
+_ENV_SCHEMA = {
+    "type": "object",
+    "properties": {name: dict(kind.json_schema) for name, kind in variables.FREE.items()},
+    "additionalProperties": False,
 }
-OllamaSection = create_model("OllamaSection", __base__=_OllamaBase, **_VARIABLES)
+"""Without words for each variable; those of `env` are enough."""
+
+
+class _OllamaBase(Section):
+    service: Literal["auto", Mode] = "auto"
+    takeover: StrictBool = False
+    env: Annotated[EnvSection, WithJsonSchema(_ENV_SCHEMA)] = Field(default_factory=EnvSection)
+
+
+_TYPED: dict[str, Any] = {key: (_reading(kind), None) for key, (_, kind) in variables.TYPED.items()}
+OllamaSection = create_model("OllamaSection", __base__=_OllamaBase, **_TYPED)
 """With every variable that has a key of its own, as the text that the environment will hold."""
 
 Ssh = Annotated[
