@@ -105,6 +105,17 @@ def test_null_leaves_a_value_alone_whatever_the_layers_below_say(tmp_path: Path)
     assert node.endpoint == "http://n:11434"
 
 
+def test_an_ssh_host_of_null_is_the_one_that_fleetctl_would_take(tmp_path: Path) -> None:
+    text = """
+    defaults: {ssh: {host: other}}
+    nodes:
+      mini: {ssh: {host: null}}
+      big: {ssh: {host: }, endpoint: "http://10.0.0.7:11434"}
+    """
+    hosts = [node.ssh and node.ssh.host for node in fleet_of(text, tmp_path).nodes.values()]
+    assert hosts == ["mini", "10.0.0.7"]
+
+
 @pytest.mark.parametrize(
     ("node", "host", "endpoint"),
     [

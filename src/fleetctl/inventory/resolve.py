@@ -160,9 +160,11 @@ def _given(section: Section, above: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _ssh(name: str, endpoint: str | None, merged: _Merged) -> Ssh:
-    if endpoint:
-        merged.default("ssh.host", urlsplit(endpoint).hostname, "derived: the endpoint's host")
-    merged.default("ssh.host", name, "derived: the node's name")
+    if merged.value.get("ssh.host") is None:
+        if endpoint:
+            merged.set("ssh.host", urlsplit(endpoint).hostname, "derived: the endpoint's host")
+        else:
+            merged.set("ssh.host", name, "derived: the node's name")
     settings: dict[str, Any] = {
         key: merged.value.get(f"ssh.{key}") for key in SshSection.model_fields
     }
