@@ -54,6 +54,8 @@ def test_values_have_one_spelling(key: str, given: object, text: str) -> None:
         ("host", "[::1"),
         ("host", "1.2.3.4.5"),
         ("host", "mini:1/path"),
+        ("host", ""),
+        ("host", "http://"),
         ("host", 11434),
         ("flash_attention", "yes"),
         ("flash_attention", 1),
@@ -71,8 +73,14 @@ def test_values_have_one_spelling(key: str, given: object, text: str) -> None:
     ],
 )
 def test_what_ollama_would_silently_replace_is_refused(key: str, given: object) -> None:
-    with pytest.raises(ValueError, match=r"must|is not|has|is longer|names no"):
+    with pytest.raises(ValueError, match=r"must|is not|has|is longer|names no|is empty"):
         TYPED[key][1].read(given)
+
+
+def test_a_server_that_was_given_no_address_is_read_as_on_loopback() -> None:
+    assert address.listen_address("") == "127.0.0.1:11434"
+    assert address.listen_address("http://") == "127.0.0.1:80"
+    assert address.listen_address(":11434") == "0.0.0.0:11434"
 
 
 @pytest.mark.parametrize(

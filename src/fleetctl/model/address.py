@@ -14,14 +14,18 @@ _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(\.(?!-)[A-Za-z0-9_-]{1,63})*\
 
 
 def listen_address(text: str) -> str:
-    """`host:port` of OLLAMA_HOST; without a port it is 11434, or 80 after `http://`."""
+    """`host:port` of OLLAMA_HOST; without a port it is 11434, or 80 after `http://`.
+
+    Only `:port` means every address; nothing at all is loopback.
+    """
     scheme, separator, rest = text.rpartition("://")
     if scheme not in ("", "http"):
         raise ValueError(f"has the scheme {scheme!r}; Ollama serves plain http")
     if "/" in rest.removesuffix("/"):
         raise ValueError("has a path; write host:port")
     host, port = split_host_port(rest.removesuffix("/"))
-    return join_host_port(host or "0.0.0.0", port or (80 if separator else OLLAMA_PORT))  # noqa: S104
+    host = host or ("0.0.0.0" if port else "127.0.0.1")  # noqa: S104
+    return join_host_port(host, port or (80 if separator else OLLAMA_PORT))
 
 
 def endpoint(text: str) -> str:

@@ -37,7 +37,10 @@ def _untrimmed(text: str) -> str:
 
 
 def _listen_address(value: object) -> str:
-    return address.listen_address(_text(value))
+    text = _text(value)
+    if not text.removeprefix("http://").strip("/"):
+        raise ValueError("is empty; write 127.0.0.1 for loopback, or :11434 for every address")
+    return address.listen_address(text)
 
 
 def _duration(value: object) -> str:
