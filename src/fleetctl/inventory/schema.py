@@ -69,6 +69,12 @@ def _ssh_host(text: str) -> str:
     return address.valid_host(text)
 
 
+def _no_ssh(text: str) -> str:
+    if text != "none":
+        raise ValueError(f"is {text!r}; it must be a mapping such as {{host: {text}}}, or none")
+    return text
+
+
 def _plain(text: str) -> str:
     """Text that people read: line breaks and tabs, but no escape codes."""
     if not text.replace("\n", "").replace("\t", "").isprintable():
@@ -152,7 +158,8 @@ OllamaSection = create_model("OllamaSection", __base__=_OllamaBase, **_TYPED)
 """With every variable that has a key of its own, as the text that the environment will hold."""
 
 Ssh = Annotated[
-    Annotated[SshSection, Tag("settings")] | Annotated[Literal["none"], Tag("word")],
+    Annotated[SshSection, Tag("settings")]
+    | Annotated[Literal["none"], BeforeValidator(_no_ssh), Tag("word")],
     Discriminator(lambda value: "word" if isinstance(value, str) else "settings"),
 ]
 
