@@ -23,9 +23,9 @@ _EXPECTED = {
     "list_type": "a list",
     "literal_error": "{expected}",
     "model_type": "a mapping (key: value)",
-    "string_too_long": "text of at most {max_length} characters",
-    "string_too_short": "text that is not empty",
     "string_type": "text",
+    "too_long": "text of at most {max_length} characters",
+    "too_short": "text that is not empty",
 }
 
 

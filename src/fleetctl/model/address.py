@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 OLLAMA_PORT = 11434
 ANY = ("0.0.0.0", "::")  # noqa: S104
 """What a server listens on that takes connections from everywhere."""
+_NO_URL = "is not a URL; write it like http://192.168.1.50:11434"
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(\.(?!-)[A-Za-z0-9_-]{1,63})*\.?", re.ASCII)
 
 
@@ -30,9 +31,12 @@ def listen_address(text: str) -> str:
 
 def endpoint(text: str) -> str:
     """A base URL without a trailing slash."""
-    url = urlsplit(text)
+    try:
+        url = urlsplit(text)
+    except ValueError:
+        raise ValueError(_NO_URL) from None
     if url.scheme not in ("http", "https") or not url.netloc:
-        raise ValueError("is not a URL; write it like http://192.168.1.50:11434")
+        raise ValueError(_NO_URL)
     if "@" in url.netloc:
         raise ValueError("holds a user name or password; nothing secret belongs in an inventory")
     if url.query or url.fragment:
