@@ -54,6 +54,7 @@ def doubts(inventory: InventorySection, fleet: Fleet) -> Iterator[Problem]:
     for name, node in fleet.nodes.items():
         yield from _of_node(node, inventory.nodes[name].endpoint is not None, aliases)
     yield from _of_models(fleet)
+    yield from _of_contexts(fleet)
     for agent in fleet.agents.values():
         for at, tool in enumerate(agent.tools or ()):
             if not roles.is_known_tool(tool):
@@ -109,3 +110,16 @@ def _of_models(fleet: Fleet) -> Iterator[Problem]:
             if model.context and (context or 0) < model.context:
                 what = f"the fallback {name!r} has a smaller context, or none given"
                 yield Problem((*where, "fallback"), what, "long requests would fail there")
+
+
+def _of_contexts(fleet: Fleet) -> Iterator[Problem]:
+    """Ollama has one context for all models of a node."""
+    for model in fleet.models.values():
+        for node in (fleet.nodes[name] for name in model.nodes):
+            length = node.environment.get("OLLAMA_CONTEXT_LENGTH", "0")
+            if node.ssh and model.context and length != str(model.context):
+                shown = "what Ollama chooses" if length == "0" else length
+                origin = node.origins["ollama.context_length"]
+                what = f"will be {shown} on {node.name}, as for every model there ({origin})"
+                right = "give the models of a node one context, and its ollama.context_length too"
+                yield Problem(("models", model.name, "context"), what, right)
