@@ -105,6 +105,30 @@ def test_null_leaves_a_value_alone_whatever_the_layers_below_say(tmp_path: Path)
     assert node.endpoint == "http://n:11434"
 
 
+def test_an_empty_section_says_nothing(tmp_path: Path) -> None:
+    text = """
+    defaults: {ssh: {user: ada}}
+    groups: {macs: {power: {sleep: never}, ollama: {keep_alive: 1h, env: {NO_PROXY: x}}}}
+    nodes: {n: {groups: [macs], power: {}, ssh: {}, ollama: {env: }}}
+    """
+    node = node_of(text, tmp_path)
+    assert node.ssh
+    assert (node.ssh.user, node.sleep) == ("ada", "never")
+    assert node.environment["OLLAMA_KEEP_ALIVE"] == "1h0m0s"
+    assert node.environment["NO_PROXY"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("ssh", "is_watched"), [("{}", True), ("", True), ("none", True), ("{user: ada}", False)]
+)
+def test_an_empty_ssh_leaves_a_node_as_watched_as_its_group_says(
+    ssh: str, is_watched: bool, tmp_path: Path
+) -> None:
+    node = f'{{groups: [seen], endpoint: "http://n:11434", ssh: {ssh}}}'
+    found = node_of(f"groups: {{seen: {{ssh: none}}}}\nnodes: {{n: {node}}}", tmp_path)
+    assert (found.ssh is None) == is_watched
+
+
 def test_an_ssh_host_of_null_is_the_one_that_fleetctl_would_take(tmp_path: Path) -> None:
     text = """
     defaults: {ssh: {host: other}}

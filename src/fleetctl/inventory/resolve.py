@@ -151,11 +151,16 @@ def _node(
 
 
 def _given(section: Section, above: str = "") -> Iterator[tuple[str, object]]:
-    """What a layer says, by dotted key. A section counts itself, as `ssh` may also be `none`."""
+    """What a layer says, by dotted key; an empty section says nothing.
+
+    A section that is not empty counts itself, as `ssh` may also be `none`.
+    """
     for name in section.model_fields_set:
         key, value = f"{above}{name}", getattr(section, name)
-        yield key, value
-        if isinstance(value, Section):
+        if not isinstance(value, Section):
+            yield key, value
+        elif value.model_fields_set:
+            yield key, value
             yield from _given(value, f"{key}.")
 
 
