@@ -9,19 +9,9 @@ from pydantic import BaseModel
 
 from fleetctl.inventory import roles, ssh_config
 from fleetctl.inventory.problems import Path, Problem
-from fleetctl.inventory.resolve import is_for_ollama
 from fleetctl.inventory.schema import InventorySection
 from fleetctl.model import address, model_name
 from fleetctl.model.fleet import OLLAMA, Fleet, Model, Node
-
-
-def model_names(inventory: InventorySection) -> Iterator[Problem]:
-    for name, model in inventory.models.items():
-        if is_for_ollama(model, inventory):
-            try:
-                model_name.normalise(model.ollama_model)
-            except ValueError as error:
-                yield Problem(("models", name, "ollama_model"), str(error))
 
 
 def conflicts(fleet: Fleet) -> Iterator[Problem]:

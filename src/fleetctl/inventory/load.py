@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from fleetctl.errors import Exit, FleetError
 from fleetctl.inventory import checks, document, messages, names
 from fleetctl.inventory.problems import InvalidFile, Problem
+from fleetctl.inventory.remains import remains
 from fleetctl.inventory.resolve import resolve
 from fleetctl.inventory.schema import InventorySection
 from fleetctl.model.fleet import Fleet
@@ -49,9 +50,9 @@ def parse(data: bytes, file: Path) -> tuple[Fleet, list[Problem]]:
         inventory = InventorySection.model_validate(read.value)
     except ValidationError as error:
         problems += messages.problems(error, read.value, InventorySection)
-    else:
-        problems += checks.model_names(inventory)
     if problems:
+        if rest := remains(read.value, problems):
+            problems += checks.conflicts(resolve(rest, file))
         raise InvalidFile(str(file), document.located(problems, data))
     fleet = resolve(inventory, file)
     if conflicts := list(checks.conflicts(fleet)):

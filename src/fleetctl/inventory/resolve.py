@@ -64,14 +64,14 @@ def _provider(node: NodeSection) -> str:
     return node.cloud_provider or node.provider
 
 
-def is_for_ollama(model: ModelSection, inventory: InventorySection) -> bool:
+def _is_for_ollama(model: ModelSection, inventory: InventorySection) -> bool:
     """Names for other providers follow rules of their own."""
     nodes = (inventory.nodes.get(name) for name in (model.node or "", *model.nodes))
     return any(node and _provider(node) == OLLAMA for node in nodes)
 
 
 def _model(name: str, section: ModelSection, inventory: InventorySection) -> Model:
-    ours = is_for_ollama(section, inventory)
+    ours = _is_for_ollama(section, inventory)
     return Model(
         name=name,
         nodes=tuple(dict.fromkeys(section.nodes or [section.node or ""])),
