@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fleetctl.errors import FleetError
+from fleetctl.inventory import ssh_config
 from fleetctl.inventory.load import load
 from fleetctl.inventory.select import select
 from fleetctl.model.fleet import Fleet, Node
@@ -205,6 +206,29 @@ def test_an_alias_of_ssh_config_without_endpoint_is_doubtful(
     file = tmp_path / "fleet.yaml"
     file.write_text('nodes: {big: {}, small: {}, c: {ssh: {host: other}, endpoint: "http://x:1"}}')
     assert [warning.path for warning in load(file)[1]] == ["nodes.big"]
+
+
+@pytest.mark.parametrize(
+    "include",
+    ["~nosuchuser/x", "/", "config config config", "**x", "more more", "/dev/zero", "[", "a\0b"],
+)
+def test_an_include_of_ssh_config_that_leads_nowhere_is_passed_over(
+    include: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "config").write_text(f"Include {include}\nHost big\n  HostName 10.0.0.1\n")
+    (tmp_path / ".ssh" / "more").write_text("Include config more\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert ssh_config.aliases() == {"big"}
+
+
+def test_a_user_without_a_home_has_no_ssh_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_: object) -> None:
+        raise KeyError
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    assert ssh_config.aliases() == set()
 
 
 SELECTABLE = """
