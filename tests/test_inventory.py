@@ -152,6 +152,14 @@ def test_an_ssh_host_of_null_is_the_one_that_fleetctl_would_take(tmp_path: Path)
         ('{endpoint: "http://mini:7/"}', "0.0.0.0:7", "http://mini:7"),
         ('{endpoint: "https://mini.example"}', "0.0.0.0:11434", "https://mini.example"),
         ("{ssh: {host: 127.0.0.1, port: 22}}", "0.0.0.0:11434", "http://127.0.0.1:11434"),
+        ('{endpoint: "http://[::1]:11434"}', "[::1]:11434", "http://[::1]:11434"),
+        ('{ssh: {host: "::1"}}', "[::1]:11434", "http://[::1]:11434"),
+        (
+            "{ssh: {host: localhost}, ollama: {host: 10.0.0.5}}",
+            "10.0.0.5:11434",
+            "http://10.0.0.5:11434",
+        ),
+        ('{ssh: {host: "fe80::1%eth0"}}', "0.0.0.0:11434", "http://[fe80::1%25eth0]:11434"),
     ],
 )
 def test_host_and_endpoint_are_derived_from_each_other(
@@ -159,6 +167,12 @@ def test_host_and_endpoint_are_derived_from_each_other(
 ) -> None:
     found = node_of(f"nodes: {{n: {node}}}", tmp_path)
     assert (found.environment["OLLAMA_HOST"], found.endpoint) == (host, endpoint)
+
+
+def test_the_zone_of_an_address_is_written_otherwise_in_a_url(tmp_path: Path) -> None:
+    node = node_of('nodes: {n: {endpoint: "http://[fe80::1%25eth0]:11434"}}', tmp_path)
+    assert node.ssh
+    assert node.ssh.host == "fe80::1%eth0"
 
 
 def test_text_stays_as_it_was_written(tmp_path: Path) -> None:

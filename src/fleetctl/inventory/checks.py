@@ -80,11 +80,18 @@ def _of_node(node: Node, has_endpoint: bool, aliases: frozenset[str]) -> Iterato
         yield Problem(where, what, "give its 'endpoint'")
     listens = node.environment.get("OLLAMA_HOST")
     if listens and node.endpoint:
-        host = address.split_host_port(listens)[0]
-        reached_at = urlsplit(node.endpoint).hostname or ""
-        if address.is_loopback(host) and not address.is_loopback(reached_at):
-            what = f"listens on {host} only, so nobody can reach {node.endpoint}"
-            yield Problem(where, what, "unless a tunnel or proxy stands there, set ollama.host")
+        yield from _of_way_in(where, listens, node.endpoint)
+
+
+def _of_way_in(where: Path, listens: str, endpoint: str) -> Iterator[Problem]:
+    """Whether clients find the server where they look for it; behind https is always a proxy."""
+    host, port = address.split_host_port(listens)
+    if address.is_loopback(host) and not address.is_loopback(address.host_of(endpoint)):
+        what = f"listens on {host} only, so nobody can reach {endpoint}"
+        yield Problem(where, what, "unless a tunnel or proxy stands there, set ollama.host")
+    elif endpoint.startswith("http:") and port != (asked := urlsplit(endpoint).port or 80):
+        what = f"listens on port {port}, but {endpoint} means port {asked}"
+        yield Problem(where, what, "unless a tunnel or proxy stands there, give both the same port")
 
 
 def _of_models(fleet: Fleet) -> Iterator[Problem]:

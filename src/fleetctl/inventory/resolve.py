@@ -167,7 +167,7 @@ def _given(section: Section, above: str = "") -> Iterator[tuple[str, object]]:
 def _ssh(name: str, endpoint: str | None, merged: _Merged) -> Ssh:
     if merged.value.get("ssh.host") is None:
         if endpoint:
-            merged.set("ssh.host", urlsplit(endpoint).hostname, "derived: the endpoint's host")
+            merged.set("ssh.host", address.host_of(endpoint), "derived: the endpoint's host")
         else:
             merged.set("ssh.host", name, "derived: the node's name")
     settings: dict[str, Any] = {
@@ -178,17 +178,19 @@ def _ssh(name: str, endpoint: str | None, merged: _Merged) -> Ssh:
 
 def _ollama_defaults(ssh: Ssh, endpoint: str | None, models: list[Model], merged: _Merged) -> None:
     port = (urlsplit(endpoint).port if endpoint else None) or address.OLLAMA_PORT
-    where = "127.0.0.1" if ssh.is_local else "0.0.0.0"  # noqa: S104  refused later where exposed
-    whom = "this machine only" if ssh.is_local else "the gateway must reach it"
+    where, whom = "0.0.0.0", "the gateway must reach it"  # noqa: S104  refused later where exposed
+    if ssh.is_local:
+        reached_at = address.host_of(endpoint) if endpoint else ssh.host
+        is_exact = address.is_address(reached_at) and address.is_loopback(reached_at)
+        where, whom = reached_at if is_exact else "127.0.0.1", "this machine only"
     merged.default("ollama.host", address.join_host_port(where, port), f"derived: {whom}")
     if models:
         _defaults_for_models(models, merged)
     if not endpoint:
-        listens = merged.value["ollama.host"]
-        _, listen_port = address.split_host_port(listens or "")
-        host = "127.0.0.1" if ssh.is_local else ssh.host
-        url = address.join_host_port(host, listen_port or address.OLLAMA_PORT)
-        merged.set("endpoint", f"http://{url}", "derived: ssh.host and the port of ollama.host")
+        here, port = address.place_of(merged.value["ollama.host"] or "")
+        url = address.join_host_port(here if ssh.is_local else ssh.host, port)
+        origin = "derived: ssh.host and the port of ollama.host"
+        merged.set("endpoint", f"http://{url.replace('%', '%25')}", origin)
 
 
 def _defaults_for_models(models: list[Model], merged: _Merged) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from functools import lru_cache
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 OLLAMA_PORT = 11434
 ANY = ("0.0.0.0", "::")  # noqa: S104
@@ -46,6 +46,11 @@ def endpoint(text: str) -> str:
         raise ValueError("has no host; write it like http://192.168.1.50:11434")
     where = join_host_port(host, port) if port else _bracketed(host)
     return f"{url.scheme}://{where}{url.path.rstrip('/')}"
+
+
+def host_of(endpoint: str) -> str:
+    """Of a URL, in which the `%` before an IPv6 address's zone is written as `%25`."""
+    return unquote(urlsplit(endpoint).hostname or "")
 
 
 @lru_cache
