@@ -64,6 +64,23 @@ def test_init_where_it_may_not_write_says_so(fleetctl: FleetctlIn) -> None:
     assert "cannot be written" in fleetctl("init", "-o", "folder/fleet.yaml").exits(5).err
 
 
+def test_init_says_how_the_file_is_named_that_no_command_would_find(fleetctl: FleetctlIn) -> None:
+    assert (
+        fleetctl("init", "-o", "my fleet.yaml")
+        .exits(0)
+        .err.endswith("validate -i 'my fleet.yaml'\n")
+    )
+    assert fleetctl("init", "-o", "inventory/fleet.yaml").exits(0).err.endswith("validate\n")
+    said = fleetctl("init").exits(0).err
+    assert "fleetctl validate -i fleet.yaml\nwithout -i, inventory/fleet.yaml is" in said
+
+
+def test_init_writes_no_inventory_where_it_cannot_keep_its_own_files(fleetctl: FleetctlIn) -> None:
+    fleetctl.write("a file", ".fleetctl")
+    assert ".fleetctl cannot be written: File exists" in fleetctl("init").exits(5).err
+    assert not (fleetctl.folder / "fleet.yaml").exists()
+
+
 def test_the_inventory_is_found_by_option_environment_and_place(fleetctl: FleetctlIn) -> None:
     assert "fleetctl init" in fleetctl("validate").exits(2).err
     fleetctl.write(VALID)

@@ -21,17 +21,19 @@ DEFAULT_PLACES = (Path("inventory/fleet.yaml"), Path("fleet.yaml"))
 
 def find(given: Path | None = None) -> Path:
     """The file that was named, by option or FLEETCTL_INVENTORY, or the first of the usual ones."""
-    if given is not None:
-        return given
-    for place in DEFAULT_PLACES:
-        if place.exists():
-            return place
+    if file := given or usual():
+        return file
     looked = " and ".join(map(str, DEFAULT_PLACES))
     raise FleetError(
         f"no inventory here (looked for {looked})",
         hint="fleetctl init writes one; or name yours with -i FILE",
         exit_code=Exit.USAGE,
     )
+
+
+def usual() -> Path | None:
+    """The inventory of this folder when none is named."""
+    return next((place for place in DEFAULT_PLACES if place.exists()), None)
 
 
 def load(file: Path) -> tuple[Fleet, list[Problem]]:
