@@ -81,6 +81,31 @@ def test_init_writes_no_inventory_where_it_cannot_keep_its_own_files(fleetctl: F
     assert not (fleetctl.folder / "fleet.yaml").exists()
 
 
+def test_ansible_gets_groups_and_tags_as_groups(fleetctl: FleetctlIn) -> None:
+    fleetctl.write(VALID)
+    told = fleetctl("inventory", "--ansible").exits(0).json
+    assert told["all"] == {"children": ["minis", "tag_heavy", "ungrouped"]}
+    assert told["minis"] == told["tag_heavy"] == {"hosts": ["mini"]}
+    assert told["ungrouped"] == {"hosts": ["box"]}
+
+
+@pytest.mark.parametrize(
+    ("groups", "tags", "why"),
+    [
+        ("all", "", "group all cannot be told to Ansible, to which all means every host"),
+        ("ungrouped", "", "group ungrouped cannot be told to Ansible"),
+        ("web-1, web_1", "", "to which web_1 means group web-1"),
+        ("tag_x", "x", "tag x cannot be told to Ansible, to which tag_x means group tag_x"),
+    ],
+)
+def test_two_groups_are_never_one_to_ansible(
+    groups: str, tags: str, why: str, fleetctl: FleetctlIn
+) -> None:
+    named = "".join(f"{group}: , " for group in groups.split(", "))
+    fleetctl.write(f"groups: {{{named}}}\nnodes: {{a: {{groups: [{groups}], tags: [{tags}]}}}}")
+    assert why in fleetctl("inventory", "--ansible").exits(2).err
+
+
 def test_the_inventory_is_found_by_option_environment_and_place(fleetctl: FleetctlIn) -> None:
     assert "fleetctl init" in fleetctl("validate").exits(2).err
     fleetctl.write(VALID)
