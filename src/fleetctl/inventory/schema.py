@@ -109,6 +109,11 @@ Name = Annotated[str, Field(coerce_numbers_to_str=True), AfterValidator(_name)]
 Word = Annotated[Text, AfterValidator(_ssh_word)]
 Reference = Annotated[str, Field(coerce_numbers_to_str=True)]
 List = Annotated[list[V], BeforeValidator(_nothing_is_an_empty_list)]
+OneOrMany = Annotated[
+    List[Reference],
+    BeforeValidator(_one_or_many),
+    WithJsonSchema({"type": ["array", "string", "null"], "items": {"type": ["string", "number"]}}),
+]
 Table = Annotated[dict[K, V], BeforeValidator(_nothing_is_an_empty_mapping)]
 Endpoint = Annotated[str, AfterValidator(address.endpoint)]
 WithoutEffect = Annotated[Any, Field(json_schema_extra={"deprecated": True})]
@@ -134,14 +139,18 @@ def _reading(kind: variables.Kind) -> Any:
     def read(value: object) -> str | None:
         return None if value is None else kind.read(value)
 
-    return Annotated[str | None, BeforeValidator(read), WithJsonSchema(dict(kind.json_schema))]
+    return Annotated[str | None, BeforeValidator(read), WithJsonSchema(_or_nothing(kind))]
+
+
+def _or_nothing(kind: variables.Kind) -> dict[str, Any]:
+    return {"anyOf": [dict(kind.json_schema), {"type": "null"}]}
 
 
 _FREE: dict[str, Any] = {name: (_reading(kind), None) for name, kind in variables.FREE.items()}
 EnvSection = create_model("EnvSection", __base__=Section, **_FREE)
 _ENV_SCHEMA = {
-    "type": "object",
-    "properties": {name: dict(kind.json_schema) for name, kind in variables.FREE.items()},
+    "type": ["object", "null"],
+    "properties": {name: _or_nothing(kind) for name, kind in variables.FREE.items()},
     "additionalProperties": False,
 }
 """Without words for each variable; those of `env` are enough."""
@@ -195,7 +204,7 @@ class ModelSection(Section):
     context: Size | None = None
     timeout: Size = 300
     max_parallel: Size = 1
-    fallback: Annotated[List[Reference], BeforeValidator(_one_or_many)] = []
+    fallback: OneOrMany = []
     thinking: StrictBool = False
     context_pool: WithoutEffect = None
 
