@@ -78,7 +78,7 @@ def test_what_the_models_need_is_derived_from_them(tmp_path: Path) -> None:
     nodes: {n: {}}
     models:
       a: {node: n, ollama_model: qwen3, context: 8192, max_parallel: 3}
-      b: {node: n, ollama_model: "qwen3:latest", context: 8192}
+      b: {node: n, ollama_model: "Qwen3:latest", context: 8192}
       c: {node: n, ollama_model: "library/qwen3", context: 32768}
       d: {node: n, ollama_model: "llama3.2:3b"}
     """

@@ -199,7 +199,7 @@ def _defaults_for_models(models: list[Model], merged: _Merged) -> None:
         largest = str(max(contexts))
         merged.default("ollama.context_length", largest, "derived: largest context mapped here")
     usual = merged.value.get("ollama.context_length")
-    loaded = {(model.ollama_model, str(model.context or usual)) for model in models}
+    loaded = {(model.ollama_model.casefold(), str(model.context or usual)) for model in models}
     merged.default(
         "ollama.max_loaded_models", str(len(loaded)), "derived: number of models mapped here"
     )
