@@ -18,7 +18,9 @@ every key in use, and `fleetctl schema` gives the schema to your editor.
 """
 
 _LAYERS = ("defaults", "groups")
-_PLAIN = {"null": "", "array": "list", "object": "mapping", "string": "text", "integer": "number"}
+_PLAIN = {"array": "list", "object": "mapping", "string": "text", "integer": "number"}
+_SILENT = ("null", "number")
+"""Nothing can stand nearly everywhere, and a number wherever text can."""
 
 
 def inventory_page() -> str:
@@ -82,7 +84,7 @@ def _value(node: dict[str, Any]) -> str:
         return " or ".join(dict.fromkeys(filter(None, choices)))
     types = node.get("type", "text")
     named = [types] if isinstance(types, str) else types
-    return " or ".join(_PLAIN.get(each, each) for each in named)
+    return " or ".join(_PLAIN.get(each, each) for each in named if each not in _SILENT)
 
 
 if __name__ == "__main__":

@@ -62,12 +62,57 @@ def test_init_into_an_inventory_folder_points_at_the_schema_of_the_project(
 def test_init_says_how_to_validate_what_it_wrote(fleetctl: FleetctlIn) -> None:
     assert fleetctl("init").err == "next: edit its nodes, then run fleetctl validate\n"
     said = fleetctl("init", "-o", "my fleet.yaml").exits(0).err
-    assert said == "next: edit its nodes, then run fleetctl validate -i 'my fleet.yaml'\n"
+    assert said == (
+        "next: edit its nodes, then run fleetctl validate -i 'my fleet.yaml'\n"
+        "without -i, fleet.yaml is the inventory\n"
+    )
 
 
 def test_init_where_it_may_not_write_says_so(fleetctl: FleetctlIn) -> None:
     fleetctl.write("a file", "folder")
     assert "cannot be written" in fleetctl("init", "-o", "folder/fleet.yaml").exits(5).err
+
+
+def test_init_says_how_the_file_is_named_that_no_command_would_find(fleetctl: FleetctlIn) -> None:
+    assert (
+        fleetctl("init", "-o", "my fleet.yaml")
+        .exits(0)
+        .err.endswith("validate -i 'my fleet.yaml'\n")
+    )
+    assert fleetctl("init", "-o", "inventory/fleet.yaml").exits(0).err.endswith("validate\n")
+    said = fleetctl("init").exits(0).err
+    assert "fleetctl validate -i fleet.yaml\nwithout -i, inventory/fleet.yaml is" in said
+
+
+def test_init_writes_no_inventory_where_it_cannot_keep_its_own_files(fleetctl: FleetctlIn) -> None:
+    fleetctl.write("a file", ".fleetctl")
+    assert ".fleetctl cannot be written: File exists" in fleetctl("init").exits(5).err
+    assert not (fleetctl.folder / "fleet.yaml").exists()
+
+
+def test_ansible_gets_groups_and_tags_as_groups(fleetctl: FleetctlIn) -> None:
+    fleetctl.write(VALID)
+    told = fleetctl("inventory", "--ansible").exits(0).json
+    assert told["all"] == {"children": ["minis", "tag_heavy", "ungrouped"]}
+    assert told["minis"] == told["tag_heavy"] == {"hosts": ["mini"]}
+    assert told["ungrouped"] == {"hosts": ["box"]}
+
+
+@pytest.mark.parametrize(
+    ("groups", "tags", "why"),
+    [
+        ("all", "", "group all cannot be told to Ansible, to which all means every host"),
+        ("ungrouped", "", "group ungrouped cannot be told to Ansible"),
+        ("web-1, web_1", "", "to which web_1 means group web-1"),
+        ("tag_x", "x", "tag x cannot be told to Ansible, to which tag_x means group tag_x"),
+    ],
+)
+def test_two_groups_are_never_one_to_ansible(
+    groups: str, tags: str, why: str, fleetctl: FleetctlIn
+) -> None:
+    named = "".join(f"{group}: , " for group in groups.split(", "))
+    fleetctl.write(f"groups: {{{named}}}\nnodes: {{a: {{groups: [{groups}], tags: [{tags}]}}}}")
+    assert why in fleetctl("inventory", "--ansible").exits(2).err
 
 
 def test_the_inventory_is_found_by_option_environment_and_place(fleetctl: FleetctlIn) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fleetctl.errors import Exit, FleetError
+from fleetctl.inventory import ssh_config
 from fleetctl.inventory.load import load
 from fleetctl.inventory.select import select
 from fleetctl.model.fleet import Fleet, Node
@@ -77,7 +78,7 @@ def test_what_the_models_need_is_derived_from_them(tmp_path: Path) -> None:
     nodes: {n: {}}
     models:
       a: {node: n, ollama_model: qwen3, context: 8192, max_parallel: 3}
-      b: {node: n, ollama_model: "qwen3:latest", context: 8192}
+      b: {node: n, ollama_model: "Qwen3:latest", context: 8192}
       c: {node: n, ollama_model: "library/qwen3", context: 32768}
       d: {node: n, ollama_model: "llama3.2:3b"}
     """
@@ -105,6 +106,41 @@ def test_null_leaves_a_value_alone_whatever_the_layers_below_say(tmp_path: Path)
     assert node.endpoint == "http://n:11434"
 
 
+def test_an_empty_section_says_nothing(tmp_path: Path) -> None:
+    text = """
+    defaults: {ssh: {user: ada}}
+    groups: {macs: {power: {sleep: never}, ollama: {keep_alive: 1h, env: {NO_PROXY: x}}}}
+    nodes: {n: {groups: [macs], power: {}, ssh: {}, ollama: {env: }}}
+    """
+    node = node_of(text, tmp_path)
+    assert node.ssh
+    assert (node.ssh.user, node.sleep) == ("ada", "never")
+    assert node.environment["OLLAMA_KEEP_ALIVE"] == "1h0m0s"
+    assert node.environment["NO_PROXY"] == "x"
+
+
+@pytest.mark.parametrize(
+    ("ssh", "is_watched"), [("{}", True), ("", True), ("none", True), ("{user: ada}", False)]
+)
+def test_an_empty_ssh_leaves_a_node_as_watched_as_its_group_says(
+    ssh: str, is_watched: bool, tmp_path: Path
+) -> None:
+    node = f'{{groups: [seen], endpoint: "http://n:11434", ssh: {ssh}}}'
+    found = node_of(f"groups: {{seen: {{ssh: none}}}}\nnodes: {{n: {node}}}", tmp_path)
+    assert (found.ssh is None) == is_watched
+
+
+def test_an_ssh_host_of_null_is_the_one_that_fleetctl_would_take(tmp_path: Path) -> None:
+    text = """
+    defaults: {ssh: {host: other}}
+    nodes:
+      mini: {ssh: {host: null}}
+      big: {ssh: {host: }, endpoint: "http://10.0.0.7:11434"}
+    """
+    hosts = [node.ssh and node.ssh.host for node in fleet_of(text, tmp_path).nodes.values()]
+    assert hosts == ["mini", "10.0.0.7"]
+
+
 @pytest.mark.parametrize(
     ("node", "host", "endpoint"),
     [
@@ -116,6 +152,14 @@ def test_null_leaves_a_value_alone_whatever_the_layers_below_say(tmp_path: Path)
         ('{endpoint: "http://mini:7/"}', "0.0.0.0:7", "http://mini:7"),
         ('{endpoint: "https://mini.example"}', "0.0.0.0:11434", "https://mini.example"),
         ("{ssh: {host: 127.0.0.1, port: 22}}", "0.0.0.0:11434", "http://127.0.0.1:11434"),
+        ('{endpoint: "http://[::1]:11434"}', "[::1]:11434", "http://[::1]:11434"),
+        ('{ssh: {host: "::1"}}', "[::1]:11434", "http://[::1]:11434"),
+        (
+            "{ssh: {host: localhost}, ollama: {host: 10.0.0.5}}",
+            "10.0.0.5:11434",
+            "http://10.0.0.5:11434",
+        ),
+        ('{ssh: {host: "fe80::1%eth0"}}', "0.0.0.0:11434", "http://[fe80::1%25eth0]:11434"),
     ],
 )
 def test_host_and_endpoint_are_derived_from_each_other(
@@ -123,6 +167,12 @@ def test_host_and_endpoint_are_derived_from_each_other(
 ) -> None:
     found = node_of(f"nodes: {{n: {node}}}", tmp_path)
     assert (found.environment["OLLAMA_HOST"], found.endpoint) == (host, endpoint)
+
+
+def test_the_zone_of_an_address_is_written_otherwise_in_a_url(tmp_path: Path) -> None:
+    node = node_of('nodes: {n: {endpoint: "http://[fe80::1%25eth0]:11434"}}', tmp_path)
+    assert node.ssh
+    assert node.ssh.host == "fe80::1%eth0"
 
 
 def test_text_stays_as_it_was_written(tmp_path: Path) -> None:
@@ -170,6 +220,29 @@ def test_an_alias_of_ssh_config_without_endpoint_is_doubtful(
     file = tmp_path / "fleet.yaml"
     file.write_text('nodes: {big: {}, small: {}, c: {ssh: {host: other}, endpoint: "http://x:1"}}')
     assert [warning.path for warning in load(file)[1]] == ["nodes.big"]
+
+
+@pytest.mark.parametrize(
+    "include",
+    ["~nosuchuser/x", "/", "config config config", "**x", "more more", "/dev/zero", "[", "a\0b"],
+)
+def test_an_include_of_ssh_config_that_leads_nowhere_is_passed_over(
+    include: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "config").write_text(f"Include {include}\nHost big\n  HostName 10.0.0.1\n")
+    (tmp_path / ".ssh" / "more").write_text("Include config more\n")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert ssh_config.aliases() == {"big"}
+
+
+def test_a_user_without_a_home_has_no_ssh_config(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(_: object) -> None:
+        raise KeyError
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    assert ssh_config.aliases() == set()
 
 
 SELECTABLE = """

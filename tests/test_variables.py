@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleetctl.model import address, duration, model_name
-from fleetctl.model.variables import FREE, TYPED
+from fleetctl.model.variables import FREE, TYPED, agrees, in_words, kind_of
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,8 @@ from fleetctl.model.variables import FREE, TYPED
         ("keep_alive", "24h", "24h0m0s"),
         ("load_timeout", "1h30m", "1h30m0s"),
         ("load_timeout", "1.5s", "1.5s"),
+        ("load_timeout", 0, "-1"),
+        ("load_timeout", "-5m", "-1"),
         ("host", "0.0.0.0", "0.0.0.0:11434"),
         ("host", "http://0.0.0.0:11434", "0.0.0.0:11434"),
         ("host", "http://mini", "mini:80"),
@@ -52,6 +54,8 @@ def test_values_have_one_spelling(key: str, given: object, text: str) -> None:
         ("host", "[::1"),
         ("host", "1.2.3.4.5"),
         ("host", "mini:1/path"),
+        ("host", ""),
+        ("host", "http://"),
         ("host", 11434),
         ("flash_attention", "yes"),
         ("flash_attention", 1),
@@ -63,11 +67,51 @@ def test_values_have_one_spelling(key: str, given: object, text: str) -> None:
         ("origins", {"a": 1}),
         ("origins", [1]),
         ("origins", [""]),
+        ("origins", []),
+        ("models_dir", "/x  "),
+        ("models_dir", "/x'"),
     ],
 )
 def test_what_ollama_would_silently_replace_is_refused(key: str, given: object) -> None:
-    with pytest.raises(ValueError, match=r"must|is not|has|is longer"):
+    with pytest.raises(ValueError, match=r"must|is not|has|is longer|names no|is empty"):
         TYPED[key][1].read(given)
+
+
+def test_a_server_that_was_given_no_address_is_read_as_on_loopback() -> None:
+    assert address.listen_address("") == "127.0.0.1:11434"
+    assert address.listen_address("http://") == "127.0.0.1:80"
+    assert address.listen_address(":11434") == "0.0.0.0:11434"
+
+
+@pytest.mark.parametrize(
+    ("variable", "given", "logged"),
+    [
+        ("OLLAMA_LOAD_TIMEOUT", 0, "2562047h47m16.854775807s"),
+        ("OLLAMA_LOAD_TIMEOUT", "-1s", "2562047h47m16.854775807s"),
+        ("OLLAMA_NOPRUNE", 1, "true"),
+        ("OLLAMA_VULKAN", "false", "false"),
+        ("OLLAMA_SCHED_SPREAD", True, "true"),
+        ("OLLAMA_GPU_OVERHEAD", "04294967296", "4294967296"),
+        ("OLLAMA_MAX_TRANSFER_STREAMS", 2, "2"),
+        ("OLLAMA_REMOTES", "ollama.com", "[ollama.com]"),
+        ("OLLAMA_REMOTES", "a.example,b.example", "[a.example b.example]"),
+        ("CUDA_VISIBLE_DEVICES", -1, "-1"),
+    ],
+)
+def test_a_value_agrees_with_what_ollama_logs_for_it(
+    variable: str, given: object, logged: str
+) -> None:
+    kind = kind_of(variable)
+    assert kind
+    wanted = kind.read(given)
+    assert agrees(variable, wanted, logged)
+    assert agrees(variable, wanted, wanted)
+
+
+def test_people_read_of_times_and_switches_in_words() -> None:
+    assert in_words("OLLAMA_LOAD_TIMEOUT", "-1") == "for ever"
+    assert in_words("OLLAMA_LOAD_TIMEOUT", "2562047h47m16.854775807s") == "for ever"
+    assert in_words("OLLAMA_NOPRUNE", "true") == in_words("OLLAMA_NOPRUNE", "1") == "on"
 
 
 @given(st.integers(-duration.LONGEST, duration.LONGEST))
@@ -107,7 +151,7 @@ def test_nothing_dangerous_is_free_to_be_set() -> None:
     for variable in FREE:
         assert not variable.startswith(("LD_", "DYLD_"))
         assert variable not in {"PATH", "HOME", "HTTP_PROXY", "OLLAMA_API_KEY"}
-    assert not FREE & {name for name, _ in TYPED.values()}
+    assert not set(FREE) & {name for name, _ in TYPED.values()}
 
 
 @given(st.text(max_size=30))

@@ -20,7 +20,7 @@ from fleetctl.cli.trust import is_right
 from fleetctl.errors import Exit, FleetError
 from fleetctl.gather import Observer, Task, questions
 from fleetctl.inventory.edit import Edited, with_node
-from fleetctl.inventory.load import DEFAULT_PLACES, read_bytes
+from fleetctl.inventory.load import DEFAULT_PLACES, read_bytes, usual
 from fleetctl.links.authorize import authorize
 from fleetctl.links.dial import Dialler
 from fleetctl.links.host_keys import Ask, HostKeys
@@ -49,7 +49,7 @@ def add(
 
     Whatever can be wrong with the inventory is found before anything is contacted.
     """
-    path = file or next(filter(Path.exists, DEFAULT_PLACES), DEFAULT_PLACES[-1])
+    path = file or usual() or DEFAULT_PLACES[-1]
     before = read_bytes(path) if path.exists() else None
     ssh = _ssh(target)
     values = {"ssh": ssh, **({"groups": [group]} if group else {})}

@@ -30,7 +30,7 @@ def init(output: Path, force: bool, as_json: bool) -> None:
     """Write a commented inventory to start from."""
     from fleetctl.inventory import reference
     from fleetctl.inventory.json_schema import json_schema
-    from fleetctl.inventory.load import DEFAULT_PLACES
+    from fleetctl.inventory.load import usual
     from fleetctl.model.fleet import project_root
 
     if output.exists() and not force:
@@ -45,21 +45,26 @@ def init(output: Path, force: bool, as_json: bool) -> None:
     schema = state / "schema.json"
     modeline = f"# yaml-language-server: $schema={os.path.relpath(schema, output.parent)}\n"
     try:
-        backup = _backup(output) if output.exists() else None
         output.parent.mkdir(parents=True, exist_ok=True)
-        with output.open("x", encoding="utf-8") as stream:
-            stream.write(modeline + reference.text())
         make_state(state)
         schema.write_text(json.dumps(json_schema(), indent=2))
+        backup = _backup(output) if output.exists() else None
+        with output.open("x", encoding="utf-8") as stream:
+            stream.write(modeline + reference.text())
     except OSError as error:
-        raise FleetError(f"{output} cannot be written: {error.strerror}") from None
+        what = f"{error.filename or output} cannot be written: {error.strerror}"
+        raise FleetError(what) from None
     if as_json:
         console.document({"written": str(output), "backup": str(backup) if backup else None})
         return
     console.result(f"wrote {output}" + (f" (the old one is {backup})" if backup else ""))
-    named = [] if output in DEFAULT_PLACES else ["-i", str(output)]
-    validate = shlex.join(["fleetctl", "validate", *named])
-    console.talk(f"next: edit its nodes, then run {validate}")
+    used = usual()
+    if used and used.samefile(output):
+        console.talk("next: edit its nodes, then run fleetctl validate")
+        return
+    console.talk(f"next: edit its nodes, then run fleetctl validate -i {shlex.quote(str(output))}")
+    if used:
+        console.talk(f"without -i, {used} is the inventory")
 
 
 def make_state(folder: Path) -> None:

@@ -9,19 +9,9 @@ from pydantic import BaseModel
 
 from fleetctl.inventory import roles, ssh_config
 from fleetctl.inventory.problems import Path, Problem
-from fleetctl.inventory.resolve import is_for_ollama
 from fleetctl.inventory.schema import InventorySection
 from fleetctl.model import address, model_name
 from fleetctl.model.fleet import OLLAMA, Fleet, Model, Node
-
-
-def model_names(inventory: InventorySection) -> Iterator[Problem]:
-    for name, model in inventory.models.items():
-        if is_for_ollama(model, inventory):
-            try:
-                model_name.normalise(model.ollama_model)
-            except ValueError as error:
-                yield Problem(("models", name, "ollama_model"), str(error))
 
 
 def conflicts(fleet: Fleet) -> Iterator[Problem]:
@@ -54,6 +44,7 @@ def doubts(inventory: InventorySection, fleet: Fleet) -> Iterator[Problem]:
     for name, node in fleet.nodes.items():
         yield from _of_node(node, inventory.nodes[name].endpoint is not None, aliases)
     yield from _of_models(fleet)
+    yield from _of_contexts(fleet)
     for agent in fleet.agents.values():
         for at, tool in enumerate(agent.tools or ()):
             if not roles.is_known_tool(tool):
@@ -89,11 +80,24 @@ def _of_node(node: Node, has_endpoint: bool, aliases: frozenset[str]) -> Iterato
         yield Problem(where, what, "give its 'endpoint'")
     listens = node.environment.get("OLLAMA_HOST")
     if listens and node.endpoint:
-        host = address.split_host_port(listens)[0]
-        reached_at = urlsplit(node.endpoint).hostname or ""
-        if address.is_loopback(host) and not address.is_loopback(reached_at):
-            what = f"listens on {host} only, so nobody can reach {node.endpoint}"
-            yield Problem(where, what, "unless a tunnel or proxy stands there, set ollama.host")
+        yield from _of_way_in(where, listens, node.endpoint, node.ssh.is_local)
+
+
+def _of_way_in(where: Path, listens: str, endpoint: str, is_local: bool) -> Iterator[Problem]:
+    """Whether clients find the server where they look for it.
+
+    Behind https is always a proxy, and a loopback that leads to another machine is a tunnel.
+    """
+    host, port = address.split_host_port(listens)
+    here = address.is_loopback(address.host_of(endpoint))
+    if here and not is_local:
+        return
+    if address.is_loopback(host) and not here:
+        what = f"listens on {host} only, so nobody can reach {endpoint}"
+        yield Problem(where, what, "unless a tunnel or proxy stands there, set ollama.host")
+    elif endpoint.startswith("http:") and port != (asked := urlsplit(endpoint).port or 80):
+        what = f"listens on port {port}, but {endpoint} means port {asked}"
+        yield Problem(where, what, "unless a tunnel or proxy stands there, give both the same port")
 
 
 def _of_models(fleet: Fleet) -> Iterator[Problem]:
@@ -109,3 +113,16 @@ def _of_models(fleet: Fleet) -> Iterator[Problem]:
             if model.context and (context or 0) < model.context:
                 what = f"the fallback {name!r} has a smaller context, or none given"
                 yield Problem((*where, "fallback"), what, "long requests would fail there")
+
+
+def _of_contexts(fleet: Fleet) -> Iterator[Problem]:
+    """Ollama has one context for all models of a node."""
+    for model in fleet.models.values():
+        for node in (fleet.nodes[name] for name in model.nodes):
+            length = node.environment.get("OLLAMA_CONTEXT_LENGTH", "0")
+            if node.ssh and model.context and length != str(model.context):
+                shown = "what Ollama chooses" if length == "0" else length
+                origin = node.origins["ollama.context_length"]
+                what = f"will be {shown} on {node.name}, as for every model there ({origin})"
+                right = "give the models of a node one context, and its ollama.context_length too"
+                yield Problem(("models", model.name, "context"), what, right)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
 from fleetctl.inventory import reference
 from fleetctl.inventory.schema import InventorySection
 
@@ -15,8 +18,25 @@ _LAYERS = ("defaults", "groups", "nodes")
 """Sections that share keys, so that a key needs to be explained in one of them only."""
 
 
+class _AsRead(GenerateJsonSchema):
+    """Takes what the sections take: nothing for something empty, and numbers where text stands."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        return super().model_schema(schema) | {"type": ["object", "null"]}
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        return super().dict_schema(schema) | {"type": ["object", "null"]}
+
+    def list_schema(self, schema: core_schema.ListSchema) -> JsonSchemaValue:
+        return super().list_schema(schema) | {"type": ["array", "null"]}
+
+    def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
+        coerced = {"type": ["string", "number"]} if schema.get("coerce_numbers_to_str") else {}
+        return super().str_schema(schema) | coerced
+
+
 def json_schema() -> dict[str, Any]:
-    schema = InventorySection.model_json_schema()
+    schema = InventorySection.model_json_schema(schema_generator=_AsRead)
     schema |= {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "fleetctl"}
     for (section, *rest), words in reference.explanations().items():
         steps = rest[1:] if section in _NAMED else rest

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from fleetctl.errors import Exit, FleetError
 from fleetctl.inventory import checks, document, messages, names
 from fleetctl.inventory.problems import InvalidFile, Problem
+from fleetctl.inventory.remains import remains
 from fleetctl.inventory.resolve import resolve
 from fleetctl.inventory.schema import InventorySection
 from fleetctl.model.fleet import Fleet
@@ -20,17 +21,19 @@ DEFAULT_PLACES = (Path("inventory/fleet.yaml"), Path("fleet.yaml"))
 
 def find(given: Path | None) -> Path:
     """The file that was named, by option or FLEETCTL_INVENTORY, or the first of the usual ones."""
-    if given is not None:
-        return given
-    for place in DEFAULT_PLACES:
-        if place.exists():
-            return place
+    if file := given or usual():
+        return file
     looked = " and ".join(map(str, DEFAULT_PLACES))
     raise FleetError(
         f"no inventory here (looked for {looked})",
         hint="fleetctl init writes one; or name yours with -i FILE",
         exit_code=Exit.USAGE,
     )
+
+
+def usual() -> Path | None:
+    """The inventory of this folder when none is named."""
+    return next((place for place in DEFAULT_PLACES if place.exists()), None)
 
 
 def load(file: Path) -> tuple[Fleet, list[Problem]]:
@@ -46,9 +49,9 @@ def parse(data: bytes, file: Path) -> tuple[Fleet, list[Problem]]:
         inventory = InventorySection.model_validate(read.value)
     except ValidationError as error:
         problems += messages.problems(error, read.value, InventorySection)
-    else:
-        problems += checks.model_names(inventory)
     if problems:
+        if rest := remains(read.value, problems):
+            problems += checks.conflicts(resolve(rest, file))
         raise InvalidFile(str(file), document.located(problems, data))
     fleet = resolve(inventory, file)
     if conflicts := list(checks.conflicts(fleet)):

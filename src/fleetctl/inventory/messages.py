@@ -10,6 +10,8 @@ from pydantic_core import ErrorDetails
 
 from fleetctl.inventory.document import Value
 from fleetctl.inventory.problems import Path, Problem, did_you_mean
+from fleetctl.inventory.schema import EnvSection
+from fleetctl.model import variables
 
 _EXPECTED = {
     "bool_type": "true or false",
@@ -21,9 +23,9 @@ _EXPECTED = {
     "list_type": "a list",
     "literal_error": "{expected}",
     "model_type": "a mapping (key: value)",
-    "string_too_long": "text of at most {max_length} characters",
-    "string_too_short": "text that is not empty",
     "string_type": "text",
+    "too_long": "text of at most {max_length} characters",
+    "too_short": "text that is not empty",
 }
 
 
@@ -35,8 +37,7 @@ def _problem(error: ErrorDetails, data: Value, schema: type[BaseModel]) -> Probl
     where = tuple(_steps(error["loc"], data))
     match error["type"]:
         case "extra_forbidden":
-            known = did_you_mean(str(where[-1]), _known_keys(schema, error["loc"][:-1]))
-            return Problem(where, "is not a key that fleetctl knows", known)
+            return _unknown_key(where, _section(schema, error["loc"][:-1]))
         case "missing":
             return Problem(where, f"has no {error['loc'][-1]!r}", "it must be given")
         case "value_error":
@@ -57,7 +58,19 @@ def _steps(location: tuple[int | str, ...], data: Value) -> Iterator[int | str]:
             yield step
 
 
-def _known_keys(schema: type[BaseModel], location: Path) -> list[str]:
+def _unknown_key(where: Path, section: type[BaseModel]) -> Problem:
+    if key := variables.key_of(str(where[-1])):
+        return Problem(where, "has a key of its own", f"use ollama.{key}")
+    fields = section.model_fields.items()
+    known = [name for name, field in fields if field.json_schema_extra is None]
+    what = "is not a key that fleetctl knows"
+    if section is EnvSection:
+        what = "is not a variable that fleetctl sets"
+    return Problem(where, what, did_you_mean(str(where[-1]), known))
+
+
+def _section(schema: type[BaseModel], location: Path) -> type[BaseModel]:
+    """The section at a location, in which names stand between."""
     section, is_name = schema, False
     for step in location:
         if is_name:
@@ -66,7 +79,7 @@ def _known_keys(schema: type[BaseModel], location: Path) -> list[str]:
             annotation = section.model_fields[step].annotation
             section = next(_sections(annotation), section)
             is_name = get_origin(annotation) is dict
-    return [name for name, field in section.model_fields.items() if field.json_schema_extra is None]
+    return section
 
 
 def _sections(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -1,4 +1,4 @@
-"""Names that must lead somewhere.
+"""Names that must lead somewhere, and those of models.
 
 Works on the plain values of a file, so that a broken reference is reported together with
 everything else that is wrong.
@@ -11,6 +11,8 @@ from graphlib import CycleError, TopologicalSorter
 
 from fleetctl.inventory.document import Value
 from fleetctl.inventory.problems import Path, Problem, did_you_mean
+from fleetctl.model import model_name
+from fleetctl.model.fleet import OLLAMA
 
 MAX_CYCLES = 10
 Sections = dict[str, dict[str, Value]]
@@ -25,6 +27,7 @@ def problems(inventory: Value) -> Iterator[Problem]:
         yield from _unknown(("nodes", name, "groups"), node.get("groups"), "group", tables)
     for name, model in tables["models"].items():
         yield from _placement(("models", name), model)
+        yield from _misspelt(("models", name), model, tables["nodes"])
         for key in ("node", "nodes"):
             yield from _unknown(("models", name, key), model.get(key), "node", tables)
         yield from _unknown(("models", name, "fallback"), model.get("fallback"), "model", tables)
@@ -64,6 +67,17 @@ def _placement(where: Path, model: dict[str, Value]) -> Iterator[Problem]:
         yield Problem((*where, "nodes"), "stands beside `node`", "give one of the two")
     elif not model.get("node") and not model.get("nodes"):
         yield Problem(where, "has no 'node'", "say on which node the model runs")
+
+
+def _misspelt(where: Path, model: dict[str, Value], nodes: Sections) -> Iterator[Problem]:
+    """Names for other providers than Ollama follow rules of their own."""
+    its = [nodes.get(name, {}) for key in ("node", "nodes") for _, name in _names(model.get(key))]
+    providers = [node.get("cloud_provider") or node.get("provider") or OLLAMA for node in its]
+    if OLLAMA in providers and (name := model.get("ollama_model")):
+        try:
+            model_name.normalise(str(name))
+        except ValueError as error:
+            yield Problem((*where, "ollama_model"), str(error))
 
 
 def _colliding(kind: str, table: Sections) -> Iterator[Problem]:

@@ -21,7 +21,6 @@ from fleetctl.inventory.schema import (
     Layer,
     ModelSection,
     NodeSection,
-    PowerSection,
     Section,
     SshSection,
 )
@@ -65,14 +64,14 @@ def _provider(node: NodeSection) -> str:
     return node.cloud_provider or node.provider
 
 
-def is_for_ollama(model: ModelSection, inventory: InventorySection) -> bool:
+def _is_for_ollama(model: ModelSection, inventory: InventorySection) -> bool:
     """Names for other providers follow rules of their own."""
     nodes = (inventory.nodes.get(name) for name in (model.node or "", *model.nodes))
     return any(node and _provider(node) == OLLAMA for node in nodes)
 
 
 def _model(name: str, section: ModelSection, inventory: InventorySection) -> Model:
-    ours = is_for_ollama(section, inventory)
+    ours = _is_for_ollama(section, inventory)
     return Model(
         name=name,
         nodes=tuple(dict.fromkeys(section.nodes or [section.node or ""])),
@@ -152,22 +151,25 @@ def _node(
 
 
 def _given(section: Section, above: str = "") -> Iterator[tuple[str, object]]:
-    """What a layer says, by dotted key. A section counts itself, as `ssh` may also be `none`."""
+    """What a layer says, by dotted key; an empty section says nothing.
+
+    A section that is not empty counts itself, as `ssh` may also be `none`.
+    """
     for name in section.model_fields_set:
         key, value = f"{above}{name}", getattr(section, name)
-        yield key, value
-        if isinstance(value, PowerSection):  # nothing behind `power:` takes an outer layer's back
-            yield "power.sleep", value.sleep
-        elif isinstance(value, Section):
+        if not isinstance(value, Section):
+            yield key, value
+        elif value.model_fields_set:
+            yield key, value
             yield from _given(value, f"{key}.")
-        elif isinstance(value, dict):
-            yield from ((f"{key}.{each}", inner) for each, inner in value.items())
 
 
 def _ssh(name: str, endpoint: str | None, merged: _Merged) -> Ssh:
-    if endpoint:
-        merged.default("ssh.host", urlsplit(endpoint).hostname, "derived: the endpoint's host")
-    merged.default("ssh.host", name, "derived: the node's name")
+    if merged.value.get("ssh.host") is None:
+        if endpoint:
+            merged.set("ssh.host", address.host_of(endpoint), "derived: the endpoint's host")
+        else:
+            merged.set("ssh.host", name, "derived: the node's name")
     settings: dict[str, Any] = {
         key: merged.value.get(f"ssh.{key}") for key in SshSection.model_fields
     }
@@ -176,17 +178,19 @@ def _ssh(name: str, endpoint: str | None, merged: _Merged) -> Ssh:
 
 def _ollama_defaults(ssh: Ssh, endpoint: str | None, models: list[Model], merged: _Merged) -> None:
     port = (urlsplit(endpoint).port if endpoint else None) or address.OLLAMA_PORT
-    where = "127.0.0.1" if ssh.is_local else "0.0.0.0"  # noqa: S104  refused later where exposed
-    whom = "this machine only" if ssh.is_local else "the gateway must reach it"
+    where, whom = "0.0.0.0", "the gateway must reach it"  # noqa: S104  refused later where exposed
+    if ssh.is_local:
+        reached_at = address.host_of(endpoint) if endpoint else ssh.host
+        is_exact = address.is_address(reached_at) and address.is_loopback(reached_at)
+        where, whom = reached_at if is_exact else "127.0.0.1", "this machine only"
     merged.default("ollama.host", address.join_host_port(where, port), f"derived: {whom}")
     if models:
         _defaults_for_models(models, merged)
     if not endpoint:
-        listens = merged.value["ollama.host"]
-        _, listen_port = address.split_host_port(listens or "")
-        host = "127.0.0.1" if ssh.is_local else ssh.host
-        url = address.join_host_port(host, listen_port or address.OLLAMA_PORT)
-        merged.set("endpoint", f"http://{url}", "derived: ssh.host and the port of ollama.host")
+        here, port = address.place_of(merged.value["ollama.host"] or "")
+        url = address.join_host_port(here if ssh.is_local else ssh.host, port)
+        origin = "derived: ssh.host and the port of ollama.host"
+        merged.set("endpoint", f"http://{url.replace('%', '%25')}", origin)
 
 
 def _defaults_for_models(models: list[Model], merged: _Merged) -> None:
@@ -195,7 +199,7 @@ def _defaults_for_models(models: list[Model], merged: _Merged) -> None:
         largest = str(max(contexts))
         merged.default("ollama.context_length", largest, "derived: largest context mapped here")
     usual = merged.value.get("ollama.context_length")
-    loaded = {(model.ollama_model, str(model.context or usual)) for model in models}
+    loaded = {(model.ollama_model.casefold(), str(model.context or usual)) for model in models}
     merged.default(
         "ollama.max_loaded_models", str(len(loaded)), "derived: number of models mapped here"
     )

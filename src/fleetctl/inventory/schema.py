@@ -21,7 +21,6 @@ from pydantic import (
     model_validator,
 )
 
-from fleetctl.inventory.problems import did_you_mean
 from fleetctl.model import address, variables
 from fleetctl.model.facts import Mode
 from fleetctl.model.fleet import CONTROLLER
@@ -58,16 +57,6 @@ def _variable_name(text: str) -> str:
     return text
 
 
-def _free_variable(text: str) -> str:
-    if key := variables.key_of(text):
-        raise ValueError(f"has a key of its own; use ollama.{key}")
-    if text not in variables.FREE:
-        raise ValueError(
-            f"is not a variable that fleetctl sets; {did_you_mean(text, variables.FREE)}"
-        )
-    return text
-
-
 def _ssh_word(text: str) -> str:
     if not re.fullmatch(r"(?!-)[!-~]{1,253}", text, re.ASCII):
         raise ValueError("must be one printable word that does not start with '-'")
@@ -78,6 +67,12 @@ def _ssh_host(text: str) -> str:
     if "@" in text or "/" in text:
         raise ValueError("must be only the host; `user` and `port` have keys of their own")
     return address.valid_host(text)
+
+
+def _no_ssh(text: str) -> str:
+    if text != "none":
+        raise ValueError(f"is {text!r}; it must be a mapping such as {{host: {text}}}, or none")
+    return text
 
 
 def _plain(text: str) -> str:
@@ -114,6 +109,11 @@ Name = Annotated[str, Field(coerce_numbers_to_str=True), AfterValidator(_name)]
 Word = Annotated[Text, AfterValidator(_ssh_word)]
 Reference = Annotated[str, Field(coerce_numbers_to_str=True)]
 List = Annotated[list[V], BeforeValidator(_nothing_is_an_empty_list)]
+OneOrMany = Annotated[
+    List[Reference],
+    BeforeValidator(_one_or_many),
+    WithJsonSchema({"type": ["array", "string", "null"], "items": {"type": ["string", "number"]}}),
+]
 Table = Annotated[dict[K, V], BeforeValidator(_nothing_is_an_empty_mapping)]
 Endpoint = Annotated[str, AfterValidator(address.endpoint)]
 WithoutEffect = Annotated[Any, Field(json_schema_extra={"deprecated": True})]
@@ -135,35 +135,40 @@ class SshSection(Section):
     jump: Word | None = None
 
 
-class _OllamaBase(Section):
-    service: Literal["auto", Mode] = "auto"
-    takeover: StrictBool = False
-    env: Table[
-        Annotated[str, AfterValidator(_free_variable)],
-        Annotated[
-            str,
-            BeforeValidator(variables.free_value),
-            WithJsonSchema({"type": ["string", "integer"]}),
-        ]
-        | None,
-    ] = Field(default_factory=dict)
-
-
 def _reading(kind: variables.Kind) -> Any:
     def read(value: object) -> str | None:
         return None if value is None else kind.read(value)
 
-    return Annotated[str | None, BeforeValidator(read), WithJsonSchema(dict(kind.json_schema))]
+    return Annotated[str | None, BeforeValidator(read), WithJsonSchema(_or_nothing(kind))]
 
 
-_VARIABLES: dict[str, Any] = {
-    key: (_reading(kind), None) for key, (_, kind) in variables.TYPED.items()
+def _or_nothing(kind: variables.Kind) -> dict[str, Any]:
+    return {"anyOf": [dict(kind.json_schema), {"type": "null"}]}
+
+
+_FREE: dict[str, Any] = {name: (_reading(kind), None) for name, kind in variables.FREE.items()}
+EnvSection = create_model("EnvSection", __base__=Section, **_FREE)
+_ENV_SCHEMA = {
+    "type": ["object", "null"],
+    "properties": {name: _or_nothing(kind) for name, kind in variables.FREE.items()},
+    "additionalProperties": False,
 }
-OllamaSection = create_model("OllamaSection", __base__=_OllamaBase, **_VARIABLES)
+"""Without words for each variable; those of `env` are enough."""
+
+
+class _OllamaBase(Section):
+    service: Literal["auto", Mode] = "auto"
+    takeover: StrictBool = False
+    env: Annotated[EnvSection, WithJsonSchema(_ENV_SCHEMA)] = Field(default_factory=EnvSection)
+
+
+_TYPED: dict[str, Any] = {key: (_reading(kind), None) for key, (_, kind) in variables.TYPED.items()}
+OllamaSection = create_model("OllamaSection", __base__=_OllamaBase, **_TYPED)
 """With every variable that has a key of its own, as the text that the environment will hold."""
 
 Ssh = Annotated[
-    Annotated[SshSection, Tag("settings")] | Annotated[Literal["none"], Tag("word")],
+    Annotated[SshSection, Tag("settings")]
+    | Annotated[Literal["none"], BeforeValidator(_no_ssh), Tag("word")],
     Discriminator(lambda value: "word" if isinstance(value, str) else "settings"),
 ]
 
@@ -199,7 +204,7 @@ class ModelSection(Section):
     context: Size | None = None
     timeout: Size = 300
     max_parallel: Size = 1
-    fallback: Annotated[List[Reference], BeforeValidator(_one_or_many)] = []
+    fallback: OneOrMany = []
     thinking: StrictBool = False
     context_pool: WithoutEffect = None
 

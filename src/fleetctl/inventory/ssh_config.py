@@ -7,18 +7,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _DEPTH = 16
+_NOWHERE = (OSError, RuntimeError, ValueError)
+"""What pathlib raises where there is no such file, no home, no such user, no pattern."""
 
 
-def lines(file: Path | None = None, depth: int = 0) -> Iterator[str]:
+def lines(file: Path | None = None, within: tuple[Path, ...] = ()) -> Iterator[str]:
     """The lines of a configuration; an `Include` is replaced by what it includes.
 
     The block that an `Include` stands in is opened again after it, since the included file may
-    have opened others.
+    have opened others. What cannot be read says nothing, and no file includes itself.
     """
-    file = file or Path("~/.ssh/config").expanduser()
     try:
-        text = file.read_text(errors="replace")
-    except OSError:
+        path = (file or Path("~/.ssh/config").expanduser()).resolve()
+        if path in within or len(within) > _DEPTH or not path.is_file():
+            return
+        text = path.read_text(errors="replace")
+    except _NOWHERE:
         return
     block = "Host *"
     for line in text.splitlines():
@@ -27,9 +31,9 @@ def lines(file: Path | None = None, depth: int = 0) -> Iterator[str]:
             block = line
         if keyword != "include":
             yield line
-        elif depth < _DEPTH:
-            for pattern in words:
-                yield from _included(pattern, depth)
+        else:
+            for included in (file for pattern in words for file in _included(pattern)):
+                yield from lines(included, (*within, path))
             yield block
 
 
@@ -53,8 +57,10 @@ def _split(line: str) -> tuple[str, list[str]]:
     return keyword.lower(), value.replace('"', "").split()
 
 
-def _included(pattern: str, depth: int) -> Iterator[str]:
-    path = Path(pattern).expanduser()
-    folder = Path("/") if path.is_absolute() else Path("~/.ssh").expanduser()
-    for file in sorted(folder.glob(str(path).lstrip("/"))):
-        yield from lines(file, depth + 1)
+def _included(pattern: str) -> list[Path]:
+    try:
+        path = Path(pattern).expanduser()
+        folder = Path("/") if path.is_absolute() else Path("~/.ssh").expanduser()
+        return sorted(folder.glob(str(path).lstrip("/")))
+    except _NOWHERE:
+        return []

@@ -5,30 +5,38 @@ from __future__ import annotations
 import ipaddress
 import re
 from functools import lru_cache
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 OLLAMA_PORT = 11434
 ANY = ("0.0.0.0", "::")  # noqa: S104
 """What a server listens on that takes connections from everywhere."""
+_NO_URL = "is not a URL; write it like http://192.168.1.50:11434"
 _HOST_NAME = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(\.(?!-)[A-Za-z0-9_-]{1,63})*\.?", re.ASCII)
 
 
 def listen_address(text: str) -> str:
-    """`host:port` of OLLAMA_HOST; without a port it is 11434, or 80 after `http://`."""
+    """`host:port` of OLLAMA_HOST; without a port it is 11434, or 80 after `http://`.
+
+    Only `:port` means every address; nothing at all is loopback.
+    """
     scheme, separator, rest = text.rpartition("://")
     if scheme not in ("", "http"):
         raise ValueError(f"has the scheme {scheme!r}; Ollama serves plain http")
     if "/" in rest.removesuffix("/"):
         raise ValueError("has a path; write host:port")
     host, port = split_host_port(rest.removesuffix("/"))
-    return join_host_port(host or "0.0.0.0", port or (80 if separator else OLLAMA_PORT))  # noqa: S104
+    host = host or ("0.0.0.0" if port else "127.0.0.1")  # noqa: S104
+    return join_host_port(host, port or (80 if separator else OLLAMA_PORT))
 
 
 def endpoint(text: str) -> str:
     """A base URL without a trailing slash."""
-    url = urlsplit(text)
+    try:
+        url = urlsplit(text)
+    except ValueError:
+        raise ValueError(_NO_URL) from None
     if url.scheme not in ("http", "https") or not url.netloc:
-        raise ValueError("is not a URL; write it like http://192.168.1.50:11434")
+        raise ValueError(_NO_URL)
     if "@" in url.netloc:
         raise ValueError("holds a user name or password; nothing secret belongs in an inventory")
     if url.query or url.fragment:
@@ -38,6 +46,11 @@ def endpoint(text: str) -> str:
         raise ValueError("has no host; write it like http://192.168.1.50:11434")
     where = join_host_port(host, port) if port else _bracketed(host)
     return f"{url.scheme}://{where}{url.path.rstrip('/')}"
+
+
+def host_of(endpoint: str) -> str:
+    """Of a URL, in which the `%` before an IPv6 address's zone is written as `%25`."""
+    return unquote(urlsplit(endpoint).hostname or "")
 
 
 @lru_cache

@@ -29,8 +29,18 @@ def _text(value: object) -> str:
     return value
 
 
+def _untrimmed(text: str) -> str:
+    """Text of which Ollama takes nothing away."""
+    if text != text.strip().strip("\"'"):
+        raise ValueError(f"must not begin or end with blanks or quotes: {text!r}")
+    return text
+
+
 def _listen_address(value: object) -> str:
-    return address.listen_address(_text(value))
+    text = _text(value)
+    if not text.removeprefix("http://").strip("/"):
+        raise ValueError("is empty; write 127.0.0.1 for loopback, or :11434 for every address")
+    return address.listen_address(text)
 
 
 def _duration(value: object) -> str:
@@ -43,6 +53,12 @@ def _keep_alive(value: object) -> str:
     """Anything negative is for ever, and so is what Ollama logs for it."""
     text = _duration(value)
     return "-1" if text.startswith("-") or text == duration.to_text(duration.LONGEST) else text
+
+
+def _load_timeout(value: object) -> str:
+    """Here no time at all is for ever too."""
+    text = _keep_alive(value)
+    return "-1" if text == "0s" else text
 
 
 def _switch(value: object) -> str:
@@ -59,9 +75,9 @@ def _seen_switch(text: str) -> str:
     return _LOGGED.get(text.lower(), text)
 
 
-def _count(least: int) -> Kind:
+def _count(least: int, below: int = 2**31) -> Kind:
     def read(value: object) -> str:
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**31:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < below:
             raise ValueError(f"must be a whole number of at least {least}, not {value!r}")
         return str(value)
 
@@ -81,17 +97,61 @@ def _absolute_path(value: object) -> str:
     text = _text(value)
     if not text.startswith("/") or not text.isprintable():
         raise ValueError(f"must be an absolute path, not {text!r}; a service knows no ~ or $HOME")
-    return text.rstrip("/") or "/"
+    return _untrimmed(text.rstrip("/")) or "/"
 
 
 def _origins(value: object) -> str:
     entries = value.split(",") if isinstance(value, str) else value
     if not isinstance(entries, list):
         raise ValueError("must be a list of origins such as https://chat.example")
+    if not entries:
+        raise ValueError("names no origin; leave it out to keep Ollama's own")
     origins = [_text(entry).strip() for entry in entries]
     if not all(re.fullmatch(r"[!-+\--~]+", origin, re.ASCII) for origin in origins):
         raise ValueError("must be a list of origins such as https://chat.example")
     return ",".join(origins)
+
+
+def _free_text(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError(f"must be text or a whole number, not {value!r}; put it in quotes")
+    text = _untrimmed(str(value))
+    if not text:
+        raise ValueError("is empty, which Ollama's log does not tell from unset; leave it out")
+    if not text.isprintable():
+        raise ValueError(f"must be one line of printable text, not {text!r}")
+    if re.search(r"://[^/]*@", text):
+        raise ValueError("holds a user name or password, which any local user could read")
+    return text
+
+
+def _devices(value: object) -> str:
+    """Ollama may crash where the list is empty, and its log does not show that it is."""
+    if value == "":
+        raise ValueError("is empty; write -1 to hide every GPU")
+    return _free_text(value)
+
+
+def _free_switch(value: object) -> str:
+    known = {"0": False, "false": False, "1": True, "true": True}
+    return _switch(known.get(str(value).lower(), value))
+
+
+def _free_count(value: object) -> str:
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}", value, re.ASCII):
+        value = int(value)
+    return _count(0, 2**63).read(value)
+
+
+def _hosts(value: object) -> str:
+    hosts = _text(value).split(",")
+    if not all(re.fullmatch(r"[\w.:-]+", host, re.ASCII) for host in hosts):
+        raise ValueError("must be a list of hosts such as ollama.com,models.example")
+    return ",".join(hosts)
+
+
+def _seen_hosts(text: str) -> str:
+    return text.strip("[]").replace(" ", ",")
 
 
 SWITCH = Kind(_switch, {"type": "boolean"}, _seen_switch)
@@ -106,7 +166,7 @@ TYPED: Mapping[str, tuple[str, Kind]] = {
     "context_length": ("OLLAMA_CONTEXT_LENGTH", _count(0)),
     "flash_attention": ("OLLAMA_FLASH_ATTENTION", SWITCH),
     "kv_cache_type": ("OLLAMA_KV_CACHE_TYPE", _choice("f16", "q8_0", "q4_0")),
-    "load_timeout": ("OLLAMA_LOAD_TIMEOUT", Kind(_duration, {"type": ["string", "integer"]})),
+    "load_timeout": ("OLLAMA_LOAD_TIMEOUT", Kind(_load_timeout, {"type": ["string", "integer"]})),
     "models_dir": ("OLLAMA_MODELS", Kind(_absolute_path, {"type": "string", "pattern": "^/"})),
     "origins": ("OLLAMA_ORIGINS", _ORIGINS),
     "no_cloud": ("OLLAMA_NO_CLOUD", SWITCH),
@@ -114,31 +174,34 @@ TYPED: Mapping[str, tuple[str, Kind]] = {
 }
 """Inventory key under `ollama:` → the variable it sets, and the kind of its values."""
 
-FREE = frozenset(
-    {
-        "CUDA_VISIBLE_DEVICES",
-        "GGML_VK_VISIBLE_DEVICES",
-        "GPU_DEVICE_ORDINAL",
-        "HIP_VISIBLE_DEVICES",
-        "HSA_OVERRIDE_GFX_VERSION",
-        "HTTPS_PROXY",
-        "LLAMA_ARG_FIT",
-        "LLAMA_ARG_FIT_TARGET",
-        "NO_PROXY",
-        "OLLAMA_DEBUG_LOG_REQUESTS",
-        "OLLAMA_GO_TEMPLATE",
-        "OLLAMA_GPU_OVERHEAD",
-        "OLLAMA_IGPU_ENABLE",
-        "OLLAMA_LLM_LIBRARY",
-        "OLLAMA_MAX_TRANSFER_STREAMS",
-        "OLLAMA_NOPRUNE",
-        "OLLAMA_REMOTES",
-        "OLLAMA_SCHED_SPREAD",
-        "OLLAMA_VULKAN",
-        "ROCR_VISIBLE_DEVICES",
-    }
-)
-"""What `ollama.env` may set as it is. Loader paths, PATH, HOME and secrets are not among them."""
+_FREE_TEXT = Kind(_free_text, {"type": ["string", "integer"]})
+_DEVICES = Kind(_devices, {"type": ["string", "integer"]})
+_FREE_SWITCH = Kind(_free_switch, {"type": ["boolean", "string", "integer"]}, _seen_switch)
+_FREE_COUNT = Kind(_free_count, {"type": ["integer", "string"]}, str.strip)
+
+FREE: Mapping[str, Kind] = {
+    "CUDA_VISIBLE_DEVICES": _DEVICES,
+    "GGML_VK_VISIBLE_DEVICES": _DEVICES,
+    "GPU_DEVICE_ORDINAL": _DEVICES,
+    "HIP_VISIBLE_DEVICES": _DEVICES,
+    "HSA_OVERRIDE_GFX_VERSION": _FREE_TEXT,
+    "HTTPS_PROXY": _FREE_TEXT,
+    "LLAMA_ARG_FIT": _FREE_TEXT,
+    "LLAMA_ARG_FIT_TARGET": _FREE_TEXT,
+    "NO_PROXY": _FREE_TEXT,
+    "OLLAMA_DEBUG_LOG_REQUESTS": _FREE_SWITCH,
+    "OLLAMA_GO_TEMPLATE": _FREE_SWITCH,
+    "OLLAMA_GPU_OVERHEAD": _FREE_COUNT,
+    "OLLAMA_IGPU_ENABLE": _FREE_TEXT,
+    "OLLAMA_LLM_LIBRARY": _FREE_TEXT,
+    "OLLAMA_MAX_TRANSFER_STREAMS": _FREE_COUNT,
+    "OLLAMA_NOPRUNE": _FREE_SWITCH,
+    "OLLAMA_REMOTES": Kind(_hosts, {"type": "string"}, _seen_hosts),
+    "OLLAMA_SCHED_SPREAD": _FREE_SWITCH,
+    "OLLAMA_VULKAN": _FREE_SWITCH,
+    "ROCR_VISIBLE_DEVICES": _DEVICES,
+}
+"""What `ollama.env` may set. Loader paths, PATH, HOME and secrets are not among them."""
 
 
 def key_of(variable: str) -> str | None:
@@ -146,14 +209,18 @@ def key_of(variable: str) -> str | None:
     return next((key for key, (name, _) in TYPED.items() if name == variable), None)
 
 
+def kind_of(variable: str) -> Kind | None:
+    key = key_of(variable)
+    return TYPED[key][1] if key else FREE.get(variable)
+
+
 def agrees(variable: str, wanted: str, seen: str) -> bool:
     """Whether a value means what is wanted: 24h is 24h0m0s. Ollama adds origins to those given."""
-    key = key_of(variable)
-    if key is None:
-        return seen == wanted
-    if key == "origins":
+    if key_of(variable) == "origins":
         return set(wanted.split(",")) <= set(re.split(r"[\s,]+", seen.strip("[]")))
-    kind = TYPED[key][1]
+    kind = kind_of(variable)
+    if kind is None:
+        return seen == wanted
     try:
         return (kind.seen or kind.read)(seen.strip("\"' ")) == wanted
     except ValueError:
@@ -162,23 +229,11 @@ def agrees(variable: str, wanted: str, seen: str) -> bool:
 
 def in_words(variable: str, value: str) -> str:
     """A value for people to read."""
-    key = key_of(variable)
+    key, kind = key_of(variable), kind_of(variable)
     if not value:
         return "not set"
-    if key == "keep_alive" and agrees(variable, "-1", value):
+    if key in ("keep_alive", "load_timeout") and agrees(variable, "-1", value):
         return "for ever"
-    if key and TYPED[key][1] is SWITCH:
+    if kind and kind.seen is _seen_switch:
         return {"1": "on", "0": "off"}.get(_seen_switch(value), value)
     return "automatic" if key and value == "0" else value
-
-
-def free_value(value: object) -> str:
-    """A value of `ollama.env`: a line of text, with nothing secret in it."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"must be text or a whole number, not {value!r}; put it in quotes")
-    text = str(value)
-    if not text.isprintable():
-        raise ValueError(f"must be one line of printable text, not {text!r}")
-    if re.search(r"://[^/]*@", text):
-        raise ValueError("holds a user name or password, which any local user could read")
-    return text

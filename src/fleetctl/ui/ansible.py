@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from fleetctl.errors import Exit, FleetError
 from fleetctl.model.fleet import Fleet, Node, Ssh
 
 
@@ -12,10 +13,19 @@ def inventory(fleet: Fleet, nodes: Iterable[Node]) -> dict[str, object]:
     """Groups and tags become groups; what is not ours to set up is left out."""
     managed = [(node, node.ssh) for node in nodes if node.ssh]
     groups: dict[str, list[str]] = {}
+    meant = {"all": "every host", "ungrouped": "hosts without a group"}
     for node, _ in managed:
-        names = [*node.groups, *(f"tag_{tag}" for tag in node.tags)] or ["ungrouped"]
-        for name in names:
-            groups.setdefault(re.sub(r"\W", "_", name, flags=re.ASCII), []).append(node.name)
+        its = {f"group {group}": group for group in node.groups}
+        its |= {f"tag {tag}": f"tag_{tag}" for tag in node.tags}
+        for what, name in (its or {meant["ungrouped"]: "ungrouped"}).items():
+            spelled = re.sub(r"\W", "_", name, flags=re.ASCII)
+            if meant.setdefault(spelled, what) != what:
+                raise FleetError(
+                    f"{what} cannot be told to Ansible, to which {spelled} means {meant[spelled]}",
+                    hint="rename it in the inventory",
+                    exit_code=Exit.USAGE,
+                )
+            groups.setdefault(spelled, []).append(node.name)
     return {
         "_meta": {"hostvars": {node.name: _variables(fleet, node, ssh) for node, ssh in managed}},
         "all": {"children": sorted({*groups, "ungrouped"})},
