@@ -249,7 +249,7 @@ def is_there_in_order(wanted: list[str], lines: list[str]) -> bool:
 
 
 @given(text=inventories(), port=st.integers(1, 65535), groups=st.sampled_from([[], ["g"]]))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_in_any_inventory_all_old_lines_stay_in_order(
     text: str, port: int, groups: list[str]
 ) -> None:

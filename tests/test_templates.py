@@ -29,14 +29,30 @@ def refusal(name: str, text: str, project: Path) -> FleetError:
 
 
 @pytest.mark.parametrize(
+    ("name", "text", "gives"),
+    [
+        ("a.env", "A={{ n }}\n", 'A="5"\n'),
+        ("a.sh", "export A={{ n }}\n", "export A='5'\n"),
+        ("a.yaml", "a: {{ n }}\n", "a: 5\n"),
+    ],
+)
+def test_a_number_is_text_where_the_format_has_nothing_else(
+    name: str, text: str, gives: str, tmp_path: Path
+) -> None:
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / name).write_text(text)
+    assert Templates(tmp_path).render(name, VALUES) == gives
+
+
+@pytest.mark.parametrize(
     ("name", "text", "says", "hint"),
     [
         ("a.yaml", "x: 1\na: {{ node.nme }}\n", "a.yaml:2: ", LANGUAGE),
         ("a.yaml", "a: {{ node.nme }}\n", "has no attribute 'nme'", LANGUAGE),
         ("a.yaml", "a: {{ nobody.name }}\n", "'nobody' is undefined", LANGUAGE),
         ("a.yaml", "a: {{ node }}\n", "PosixPath('/box') is no value for such a file", LANGUAGE),
-        ("a.env", "\nA={{ n }}\n", "a.env:2: 5 is no value for such a file", LANGUAGE),
-        ("a.brew", "A={{ n }}\n", "a.brew:1: 5 is no value for such a file", LANGUAGE),
+        ("a.env", "\nA={{ 1.5 }}\n", "a.env:2: 1.5 is no value for such a file", LANGUAGE),
+        ("a.brew", "A={{ [n] }}\n", "a.brew:1: [5] is no value for such a file", LANGUAGE),
         ("a.yaml", "\n\na: {{ 1/0 }}\n", "a.yaml:3: division by zero", LANGUAGE),
         ("a.yaml", "\na: {{ 1 + }}\n", "a.yaml:2: unexpected", LANGUAGE),
         ("a.yaml", "{% include 'b.yaml' %}\n", "'b.yaml' not found", LANGUAGE),

@@ -31,6 +31,8 @@ _CODECS = {
     ".sh": "sh",
     ".yaml": "yaml_flow",
 }
+_TYPED = (".md", ".yaml")
+"""Where a number is not a text."""
 _WHOLE = "each {{ … }} must be one whole value, with nothing around it but what the format has"
 _LANGUAGE = "fleetctl docs playbooks says what a template may say"
 
@@ -89,7 +91,7 @@ class Templates:
         if suffix not in self._environments:
             self._environments[suffix] = SandboxedEnvironment(
                 loader=jinja2.FileSystemLoader(self._folders),
-                finalize=_writing_with(codec),
+                finalize=_writing_with(codec, typed=suffix in _TYPED),
                 undefined=jinja2.StrictUndefined,
                 trim_blocks=True,
                 lstrip_blocks=True,
@@ -99,7 +101,9 @@ class Templates:
         return self._environments[suffix]
 
 
-def _writing_with(codec: ModuleType) -> Callable[[jinja2.runtime.Context, object], str]:
+def _writing_with(
+    codec: ModuleType, *, typed: bool
+) -> Callable[[jinja2.runtime.Context, object], str]:
     """Encodes each value, and notes it for the parsing back."""
     import jinja2
 
@@ -109,6 +113,8 @@ def _writing_with(codec: ModuleType) -> Callable[[jinja2.runtime.Context, object
             return str(value)
         if isinstance(value, jinja2.Undefined):
             str(value)  # raises, and says what there is not
+        if type(value) is int and not typed:
+            value = str(value)
         context["_written"].append(value)
         try:
             return str(codec.encode(value))

@@ -17,20 +17,19 @@ class OllamaModels(Step):
     def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
         api, node = subject.facts.api, subject.node
         models = [each for each in subject.fleet.models.values() if node.name in each.nodes]
-        wanted = dict.fromkeys(model.ollama_model for model in models)
+        wanted = {model.ollama_model.casefold(): model.ollama_model for model in models}
         if isinstance(api, Unknown):
             if wanted and subject.service:
-                yield _unseen(subject.service, wanted, api.why)
+                yield _unseen(subject.service, wanted.values(), api.why)
             return
         if subject.service and _moves(subject.service, node):
             if wanted:
-                yield Finding(Level.NOTE, f"once {_FOLDER} has changed, {_pull(wanted)}")
+                yield Finding(Level.NOTE, f"once {_FOLDER} has changed, {_pull(wanted.values())}")
             return
         there = {name.casefold() for name in api.models}
-        yield from (PullModel(name) for name in wanted if name.casefold() not in there)
+        yield from (PullModel(name) for folded, name in wanted.items() if folded not in there)
         if node.prune:
-            mapped = {name.casefold() for name in wanted}
-            yield from (DeleteModel(name) for name in api.models if name.casefold() not in mapped)
+            yield from (DeleteModel(name) for name in api.models if name.casefold() not in wanted)
 
 
 def _unseen(service: Service, wanted: Iterable[str], why: str) -> Finding:
