@@ -52,7 +52,7 @@ def test_case(file: Path, tmp_path: Path) -> None:
 
 def test_a_node_with_the_same_change_in_both_scopes_is_named_once() -> None:
     both = (("remove", Forget(as_root=True)), ("remove", Forget(as_root=False)))
-    one, other = (NodePlan(name, facts_of({}), both) for name in ("one", "other"))
+    one, other = (NodePlan(name, facts_of({}), changes=both) for name in ("one", "other"))
     assert list(shown.lines(Report((one, other), 0), diff=False)) == [
         "one, other: remove what fleetctl keeps on the node for itself"
     ]

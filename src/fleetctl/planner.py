@@ -25,7 +25,8 @@ def plan(
     elevates: bool = False,
 ) -> NodePlan:
     """`only` names the kinds of step to look at; none means all."""
-    subject = Subject(fleet, node, facts, backends.service_of(node, facts), templates, elevates)
+    service = backends.service_of(node, facts)
+    subject = Subject(fleet, node, facts, service, templates, elevates)
     changes: list[tuple[str, Change]] = [
         ("recover", Recover(scope == "system")) for scope in sorted(facts.unfinished)
     ]
@@ -41,4 +42,4 @@ def plan(
     findings += exposure.findings(node, facts)
     if facts.at_work:
         findings.append(Finding(Level.NOTE, f"a run of {facts.at_work} is at work here right now"))
-    return NodePlan(node.name, facts, tuple(changes), tuple(dict.fromkeys(findings)))
+    return NodePlan(node.name, facts, service, tuple(changes), tuple(dict.fromkeys(findings)))

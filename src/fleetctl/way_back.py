@@ -103,23 +103,25 @@ def _file(record: Record, mode: str, content: str, path: str) -> File:
 
 def plan_restore(node: Node, facts: Facts) -> NodePlan:
     """Files as they were, and Ollama restarted on them."""
-    changes = [("restore", change) for change in _files_back(node, facts)]
+    service = _service_of(node, facts)
+    changes = [("restore", change) for change in _files_back(service, facts)]
     findings = list(_unreadable(facts))
     if not facts.kept:
         text = "there is no backup on this node"
         findings.append(Finding(Level.OBSTACLE, text, f"fleetctl history {node.name}"))
-    return NodePlan(node.name, facts, tuple(changes), tuple(findings))
+    return NodePlan(node.name, facts, service, tuple(changes), tuple(findings))
 
 
 def plan_remove(node: Node, facts: Facts, models: frozenset[str]) -> NodePlan:
     """As if fleetctl had never been there."""
     facts = replace(facts, kept=_with_all_of_ours(facts))
+    service = _service_of(node, facts)
     there = models & set(() if isinstance(facts.api, Unknown) else facts.api.models)
     changes: list[Change] = [DeleteModel(model) for model in sorted(there)]
-    changes += _files_back(node, facts)
+    changes += _files_back(service, facts)
     changes += (Forget(scope == "system") for scope in facts.kept)
     listed = tuple(("remove", change) for change in changes)
-    return NodePlan(node.name, facts, listed, tuple(_unreadable(facts)))
+    return NodePlan(node.name, facts, service, listed, tuple(_unreadable(facts)))
 
 
 def _with_all_of_ours(facts: Facts) -> dict[Scope, Kept]:
@@ -147,8 +149,7 @@ def _paths(service: Service, facts: Facts) -> set[str]:
     return {facts.host.expanded(file.path) for file in backends.files(service)}
 
 
-def _files_back(node: Node, facts: Facts) -> Iterator[Change]:
-    service = _service_of(node, facts)
+def _files_back(service: Service | None, facts: Facts) -> Iterator[Change]:
     known = backends.files(service) if service else ()
     defining = {facts.host.expanded(file.path) for file in known if file.defines}
     made_here = service is not None and service.creatable

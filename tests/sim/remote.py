@@ -90,7 +90,11 @@ def drop_in(machine: Machine, name: str, *lines: str) -> None:
 
 def until_answering(*machines: Machine) -> None:
     for machine in machines:
-        eventually(partial(answering, machine), 30)
+        try:
+            eventually(partial(answering, machine), 30)
+        except AssertionError as error:
+            logs = (file.read_text() for file in machine.home.glob(".ollama/logs/*"))
+            raise AssertionError(f"{error}: {machine.processes()} {''.join(logs)}") from None
 
 
 def answering(machine: Machine) -> bool:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from fleetctl import backends
 from fleetctl.errors import FleetError
 from fleetctl.gather import Observer
 from fleetctl.links import Link
-from fleetctl.model.facts import Facts, Unknown
+from fleetctl.model.facts import Unknown
 from fleetctl.model.fleet import Node
-from fleetctl.model.plan import Level, Restart
+from fleetctl.model.plan import Level, NodePlan, Restart
 from fleetctl.shell.transaction import Patience
 
 _POLL = 0.3
@@ -31,30 +30,29 @@ def illness(observer: Observer, link: Link, node: Node, patience: Patience) -> s
         plan = observer.plan(link, node)
     except FleetError as error:
         return error.message
-    if _start(first, node) != _start(plan.facts, node) or isinstance(plan.facts.api, Unknown):
+    if _start(first) != _start(plan) or isinstance(plan.facts.api, Unknown):
         return f"Ollama did not stay up for {patience.stable:g} s"
     restarts = [change for _, change in plan.changes if isinstance(change, Restart)]
-    still = [f"after the restart {why}" for restart in restarts for why in restart.why]
+    still = [f"after the restart {restart.reason}" for restart in restarts]
     found = [finding.text for finding in plan.worst(Level.FAULT)] or still
     return "; ".join(found) or None
 
 
 def answering(
     observer: Observer, link: Link, node: Node, seconds: float, *, whoever: bool = False
-) -> Facts | str:
-    """The facts as soon as Ollama answers, or why it does not; `whoever` may run it."""
+) -> NodePlan | str:
+    """What is there as soon as Ollama answers, or why it does not; `whoever` may run it."""
     deadline = time.monotonic() + seconds
     while True:
         # a server that takes connections and says nothing must not cost more than what is left
         left = max(deadline - time.monotonic(), _LEAST)
-        facts = replace(observer, timeout=min(observer.timeout, left)).facts(link, node)
-        api = facts.api
-        service = backends.service_of(node, facts)
+        plan = replace(observer, timeout=min(observer.timeout, left)).plan(link, node)
+        api, service = plan.facts.api, plan.service
         if whoever and not isinstance(api, Unknown):
-            return facts
+            return plan
         if service:
             if service.pid and not isinstance(api, Unknown):
-                return facts
+                return plan
             if service.restarts >= _CRASHES:
                 return f"Ollama crashed {service.restarts + 1} times"
         if time.monotonic() > deadline:
@@ -63,7 +61,6 @@ def answering(
         time.sleep(_POLL)
 
 
-def _start(facts: Facts, node: Node) -> tuple[str, int | None] | None:
+def _start(plan: NodePlan) -> tuple[str, int | None] | None:
     """What is the same for as long as the server has not been started again."""
-    service = backends.service_of(node, facts)
-    return (service.run, service.pid) if service else None
+    return (plan.service.run, plan.service.pid) if plan.service else None

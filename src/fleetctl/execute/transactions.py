@@ -17,7 +17,7 @@ def transactions(node: Node, plan: NodePlan, owner: str) -> Iterator[Transaction
 
     Where a run was cut off, that is undone first and alone, as the plan was made before.
     """
-    service = backends.service_of(node, plan.facts)
+    service = plan.service
     rival = backends.rival(service, plan.facts) if service else None
     host = plan.facts.host
     changes = tuple(change for _, change in plan.changes if isinstance(change, Scripted))

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import ClassVar, Literal
 
 from fleetctl.errors import Exit
-from fleetctl.model.facts import Facts
+from fleetctl.model.facts import Facts, Service
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,9 +66,13 @@ class Restart:
         return f"{'restart' if self.running else 'start'} Ollama"
 
     @property
-    def title(self) -> str:
+    def reason(self) -> str:
         more = f" (and {len(self.why) - 1} more)" if len(self.why) > 1 else ""
-        return f"{self.deed}, because {self.why[0]}{more}"
+        return f"{self.why[0]}{more}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.deed}, because {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +152,8 @@ class NodePlan:
     node: str
     facts: Facts = field(repr=False, compare=False)
     """What it was made from."""
+    service: Service | None = field(default=None, repr=False, compare=False)
+    """What the changes are about, if there is one."""
     changes: tuple[tuple[str, Change], ...] = ()
     """Each with the kind of its step."""
     findings: tuple[Finding, ...] = ()

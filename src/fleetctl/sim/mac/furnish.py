@@ -1,5 +1,6 @@
 """How Ollama is on a new Mac: the ways that people have it, before fleetctl comes."""
 
+import subprocess
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from fleetctl.sim.installed import program_script
 from fleetctl.sim.mac.app_bundle import write_app, write_plist
 from fleetctl.sim.mac.system import MacOS
 from fleetctl.sim.machine import Place
-from fleetctl.sim.processes import JOINED, start_process
+from fleetctl.sim.processes import Streams, start_process
 from fleetctl.sim.tools.calls import write_program
 
 Furnishing = Literal["app", "agent", "brew", "installed", "manual", "absent"]
@@ -55,8 +56,12 @@ class Rooms:
     def serve_by_hand(self, environment: Mapping[str, str]) -> None:
         session = {**self.system.session_environment, **environment}
         argv = [str(self._program), "serve"]
-        process = start_process(argv, self.place.account, session, str(self.place.home), JOINED)
-        threading.Thread(target=process.communicate, daemon=True).start()
+        with (self.place.home / ".ollama/logs/by-hand.log").open("wb") as log:
+            streams = Streams(subprocess.DEVNULL, log.fileno(), subprocess.STDOUT)
+            process = start_process(
+                argv, self.place.account, session, str(self.place.home), streams
+            )
+        threading.Thread(target=process.wait, daemon=True).start()
 
     def _write_ollama(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
