@@ -252,6 +252,11 @@ def test_the_question_counts_only_nodes_that_can_be_changed(project: Project) ->
     assert "Make these changes on 1 node?" in shown
 
 
+def test_a_node_without_a_name_is_not_all_of_them(project: Project) -> None:
+    project.add("box")
+    assert "--limit is empty" in project.fleetctl("plan", "").exits(2).err
+
+
 def test_only_looks_at_the_kinds_that_were_named(project: Project) -> None:
     machine = project.add("box")
     project.write(models={"m": {"node": "box", "ollama_model": "qwen3"}})

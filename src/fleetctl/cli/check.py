@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,7 +82,7 @@ def request_for(
 
     return Request(
         fleet,
-        select(fleet, ",".join(nodes) or flags.limit),
+        select(fleet, ",".join(nodes) if nodes else flags.limit),
         playbook=playbook,
         only=frozenset(flags.only),
         forks=flags.forks,
@@ -172,6 +171,6 @@ def _listener(request: Request, flags: Flags) -> Listener:
             if isinstance(event, Planned) and not flags.as_json:
                 for line in shown.lines(event.report, diff=flags.diff):
                     console.result(line)
-                sys.stdout.flush()  # the plan is seen before it happens, whoever reads it
+                console.flush()  # the plan is seen before it happens, whoever reads it
 
     return tell

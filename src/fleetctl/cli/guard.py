@@ -38,8 +38,7 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         code = _run(command, list(arguments))
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        console.flush()
     except BaseException as error:
         code = _ended_by(error, as_json="--json" in arguments, debug="--debug" in arguments)
     return int(code)

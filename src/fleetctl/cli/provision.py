@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,27 +106,20 @@ def restore(flags: Flags, how: Rollout, node: str, change: str | None) -> Exit:
 
 def _change_of(node: str, entries: list[Entry], wanted: str | None) -> Entry:
     """The change by that name, as `history` shows it, or the last one."""
-    names = _names(entries)
-    chosen = [
-        entry
-        for entry, name in zip(entries, names, strict=True)
-        if entry.number != "-" and wanted in (None, name)
-    ]
-    if chosen:
-        return chosen[-1]
-    known = [name for entry, name in zip(entries, names, strict=True) if entry.number != "-"]
+    kept = {name: entry for name, entry in _named(entries) if name != "-"}
+    if chosen := kept.get(wanted or next(reversed(kept), "")):
+        return chosen
     what = f"{node} keeps nothing of a change {wanted}" if wanted else f"{node} has no backup"
-    hint = f"it could go back before {', '.join(known)}" if known else f"fleetctl history {node}"
+    hint = f"it could go back before {', '.join(kept)}" if kept else f"fleetctl history {node}"
     raise FleetError(what, hint=hint, exit_code=Exit.USAGE)
 
 
-def _names(entries: list[Entry]) -> list[str]:
+def _named(entries: list[Entry]) -> Iterator[tuple[str, Entry]]:
     """Changes of the system and those of the user are counted apart."""
-    alone = len({entry.scope for entry in entries}) < 2
-    return [
-        entry.number if alone or entry.number == "-" else f"{entry.scope}-{entry.number}"
-        for entry in entries
-    ]
+    both = len({entry.scope for entry in entries}) > 1
+    for entry in entries:
+        apart = both and entry.number != "-"
+        yield f"{entry.scope}-{entry.number}" if apart else entry.number, entry
 
 
 @click.command()
@@ -137,7 +131,7 @@ def history(flags: Flags, node: str) -> None:
     if flags.as_json:
         console.document({"node": node, "history": [asdict(entry) for entry in entries]})
     elif entries:
-        for name, entry in zip(_names(entries), entries, strict=True):
+        for name, entry in _named(entries):
             about = (name, entry.time, entry.owner, entry.outcome)
             console.result("  ".join(map(console.printable, about)))
             for change in entry.changes.split("; "):

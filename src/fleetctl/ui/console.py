@@ -33,6 +33,12 @@ def result(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
+def flush() -> None:
+    """Whatever was a result until now can be read."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
 def talk(text: str) -> None:
     """A line beside it: warnings, hints, progress. Nobody may be listening."""
     with contextlib.suppress(OSError):
