@@ -162,12 +162,17 @@ def test_a_masked_unit_is_not_fought_with(boot: Boot, lab: Lab, project: LabProj
 def test_a_value_that_ollama_does_not_take_is_told(
     boot: Boot, lab: Lab, project: LabProject
 ) -> None:
+    """It reads the environment of its process, and not every version knows every variable."""
     node = boot("installer")
-    project.add(node, ollama={"env": {"OLLAMA_MAX_TRANSFER_STREAMS": "many"}})
+    binary = "/usr/local/bin/ollama"
+    lab.ssh(node, f"mv {binary} {binary}.real", root=True)
+    node.write(binary, f'#!/bin/sh\nOLLAMA_KEEP_ALIVE=1h {binary}.real "$@"\n')
+    lab.ssh(node, f"chmod 755 {binary}", root=True)
+    project.add(node, ollama={"keep_alive": "20m"})
     project.put_what_the_plan_says(node)
     restart(lab, node)
     out = project("check").exits(3).out
-    assert "obstacle: Ollama was given OLLAMA_MAX_TRANSFER_STREAMS=many and uses" in out
+    assert "obstacle: Ollama was given OLLAMA_KEEP_ALIVE=20m0s and uses 1h0m0s" in out
 
 
 def test_one_dead_node_changes_nothing_for_the_others(

@@ -168,7 +168,7 @@ def test_fault_20_a_link_local_address_has_its_zone_and_its_brackets(
     project.nodes[node.name]["ssh"] |= {"host": host, "port": port}
     del project.nodes[node.name]["endpoint"]
     shown = project("inventory", "--json").exits(0).json["nodes"][node.name]["endpoint"]
-    assert shown["value"] == f"http://[{host}]:11434"
+    assert shown["value"] == f"http://[{host.replace('%', '%25')}]:11434"  # as RFC 6874 has it
     project.know("")
     fingerprint = re.search(r"SHA256:\S+", project("check").exits(8).out)
     assert fingerprint
