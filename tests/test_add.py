@@ -171,6 +171,7 @@ def test_a_changed_host_key_cannot_be_talked_away(
 # --- what is wrong before anything is contacted ---
 
 
+@pytest.mark.slow
 def test_wrong_wishes_are_refused_before_anything_is_contacted(add: Adding) -> None:
     file = add.folder / "fleet.yaml"
     file.write_text("groups: {minis: {}}\nnodes: {mini: {}}\n")

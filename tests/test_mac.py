@@ -40,6 +40,7 @@ def test_an_agent_is_made_changed_and_taken_away(project: Project, macos: str) -
     assert snapshot(mac.home).keys() - made_by_ollama == before - made_by_ollama
 
 
+@pytest.mark.slow
 def test_models_are_deleted_while_the_agent_that_is_taken_away_still_serves(
     project: Project,
 ) -> None:

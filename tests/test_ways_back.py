@@ -15,6 +15,8 @@ from tests.fleet_fixtures import Project
 from tests.sim.remote import Run, connect, execute, show, until_answering
 from tests.test_apply import ENV_FILE, QUICK, STATE, settings
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def box(project: Project) -> Machine:
