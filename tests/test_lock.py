@@ -7,6 +7,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+import pytest
+
 from fleetctl import shell
 from tests.conftest import needs_shell
 
@@ -70,6 +72,7 @@ def stays(history: Iterable[str]) -> tuple[int, int]:
     return begun, died
 
 
+@pytest.mark.slow
 def test_never_two_hold_the_lock_however_many_are_killed(tmp_path: Path) -> None:
     needs_shell("dash")
     seed = random.randrange(2**32)

@@ -107,6 +107,7 @@ def test_what_shall_be_forgotten_leaves_no_folder(tmp_path: Path) -> None:
     assert not node.state.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 def test_every_shell_commits_goes_back_and_notices_silence(shell: str, tmp_path: Path) -> None:
     needs_shell(SHELLS[shell][0])

@@ -15,6 +15,7 @@ def machine(fleet: Fleet) -> Mac:
 
 def test_says_what_it_is(run: Run) -> None:
     assert run("uname -sm").out == "Darwin arm64\n"
+    assert run("cat /etc/os-release").code == 1
     assert run("sw_vers -productVersion; sw_vers --productVersion").out == "15.7.1\n15.7.1\n"
     assert run("sysctl -n hw.memsize iogpu.wired_limit_mb").out == f"{16 * 2**30}\n0\n"
     assert run("scutil --get LocalHostName").out == "mini\n"

@@ -50,8 +50,8 @@ class MacOS:
 
     @property
     def moved(self) -> dict[bytes, bytes]:
-        """A Mac has no /proc."""
-        return {b"/proc/": b"/nonexistent/proc/"}
+        """What the host has and a Mac has not."""
+        return {path: b"/nonexistent" + path for path in (b"/proc/", b"/etc/os-release")}
 
     def boot(self) -> None:
         self._boot = str(uuid.uuid4()).upper()
