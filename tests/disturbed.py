@@ -51,8 +51,6 @@ class Disturbance:
 
 
 def install(disturbance: Disturbance) -> None:
-    if "SIGINT" in disturbance.what:  # may be ignored in the background
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     _wrap_records(disturbance)
     _wrap_script(disturbance)
     patience: Any = partial(transaction.Patience, **disturbance.patience)
