@@ -87,7 +87,7 @@ def test_fault_67_output_that_nobody_takes_is_no_crash(
         ("apply --limit box", Exit.DIFFERS, "there is nobody to ask"),
         ("provision box", Exit.DIFFERS, "there is nobody to ask"),
         ("history box", Exit.OK, "fleetctl has changed nothing there"),
-        ("restore box", Exit.USAGE, "fleetctl history box"),
+        ("restore box", Exit.FAILED, "fleetctl history box"),
         ("remove box", Exit.OK, "1 as desired"),
         ("unlock box", Exit.OK, "not locked"),
         ("trust box --fingerprint SHA256:x", Exit.REFUSED, "not SHA256:x"),

@@ -101,14 +101,14 @@ def test_only_a_change_that_is_kept_can_be_gone_back_before(project: Project, bo
     shown = project.fleetctl("history", "box", "--json").exits(0).json["history"]
     assert [entry["number"] for entry in shown] == ["-", "2", "3"]
     for number in ("1", "0", "-5", "999", "x"):
-        err = project.fleetctl("restore", "box", "--to", number, *QUICK).exits(2).err
+        err = project.fleetctl("restore", "box", "--to", number, *QUICK).exits(5).err
         assert f"box keeps nothing of a change {number}" in err
         assert "it could go back before 2, 3" in err
     assert settings(box)["OLLAMA_KEEP_ALIVE"] == "3h0m0s"
 
 
 def test_a_node_that_nobody_changed_has_nothing_to_restore(project: Project, box: Machine) -> None:
-    assert "box has no backup" in project.fleetctl("restore", "box", *QUICK).exits(2).err
+    assert "box has no backup" in project.fleetctl("restore", "box", *QUICK).exits(5).err
 
 
 def test_what_a_run_that_was_cut_off_gave_to_ollama_is_taken_from_it(

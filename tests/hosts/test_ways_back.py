@@ -56,7 +56,7 @@ def test_of_two_scopes_the_last_change_goes_back_and_no_other(manage: Manage) ->
     shown = node.project("history", name).exits(0).out
     assert "system-2" in shown
     assert "user-3" in shown
-    assert "system-1" in node.project("restore", name, "--to", "2", *QUICK).exits(2).err
+    assert "system-1" in node.project("restore", name, "--to", "2", *QUICK).exits(5).err
     node.project("restore", name, *QUICK).exits(0)
     assert node.run("cat /home/ada/note") == "two"
     assert node.seen().effective("OLLAMA_KEEP_ALIVE") == "1h6m0s"

@@ -111,7 +111,7 @@ def _change_of(node: str, entries: list[Entry], wanted: str | None) -> Entry:
         return chosen
     what = f"{node} keeps nothing of a change {wanted}" if wanted else f"{node} has no backup"
     hint = f"it could go back before {', '.join(kept)}" if kept else f"fleetctl history {node}"
-    raise FleetError(what, hint=hint, exit_code=Exit.USAGE)
+    raise FleetError(what, hint=hint)
 
 
 def _named(entries: list[Entry]) -> Iterator[tuple[str, Entry]]:
