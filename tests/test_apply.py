@@ -170,6 +170,14 @@ def test_a_signal_that_is_ignored_at_the_start_stays_ignored(
     project.fleetctl("check").exits(0)
 
 
+def test_numbers_that_no_change_has_are_no_news(project: Project, box: Machine) -> None:
+    """What a node says is a stranger's word."""
+    lies = Disturbance(replace={'say did "$number"': "say did 99; say did x; say did -1"})
+    run = project.fleetctl.start(*lies.arguments, "apply", *QUICK, env={"PYTHONPATH": str(ROOT)})
+    assert "done:" not in finished(run).exits(0).err
+    project.fleetctl("check").exits(0)
+
+
 @pytest.mark.slow
 def test_history_restore_and_remove_lead_back(project: Project, box: Machine) -> None:
     untouched = snapshot(box.home)

@@ -34,6 +34,7 @@ def test_a_path_that_names_no_file_is_refused(project: Project, path: str) -> No
     ("own", "says"),
     [
         ([{"name": "x", "command": COMMAND}] * 2, "two steps of the playbook apply are called 'x'"),
+        ([{"name": "command 7", "command": COMMAND}, {"command": COMMAND}], "are called 'command"),
         ([{"import": "provision.yaml", "when": "false"}], "`os` and `when` do not gate"),
         ([{"name": "a\nb", "command": COMMAND}], "it must be one line of text"),
         ([{"name": "a\x1b[31m", "command": COMMAND}], "it must be one line of text"),

@@ -21,6 +21,9 @@ from fleetctl.playbook import Entry
 from fleetctl.shell import Part, Record, quote, survey
 from fleetctl.steps import preflight
 
+_MOST_SECONDS_TO_CONNECT = 10
+"""Within a machine, a connection is there at once, or never."""
+
 
 def questions(playbook: Iterable[Entry]) -> list[Part]:
     """All that a node is asked, in one script."""
@@ -93,10 +96,6 @@ class Observer:
         home = f"HOME={quote(host.home)}\n"
         parts = (part for part in self.task.parts if part.for_root)
         return [replace(part, commands=home + part.commands) for part in parts]
-
-
-_MOST_SECONDS_TO_CONNECT = 10
-"""Within a machine, a connection is there at once, or never."""
 
 
 def _unreadable(records: Mapping[str, Record]) -> bool:

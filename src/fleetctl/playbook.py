@@ -80,15 +80,15 @@ class Entry:
 
 def read_playbook(name: str, project: Path) -> list[Entry]:
     """The project's own playbook of that name, or the one that comes with fleetctl."""
-    entries = list(_entries(f"{name}.yaml", project, ()))
-    twice = [name for name, count in Counter(each.name for each in entries).items() if count > 1]
-    if said := next(filter(None, twice), None):
-        what = f"two steps of the playbook {name} are called {said!r}"
-        raise FleetError(what, hint="give each a name of its own", exit_code=Exit.USAGE)
-    return [
+    entries = [
         entry if entry.name else replace(entry, name=f"{entry.kind} {at}")
-        for at, entry in enumerate(entries, 1)
+        for at, entry in enumerate(_entries(f"{name}.yaml", project, ()), 1)
     ]
+    for said, count in Counter(entry.name for entry in entries).items():
+        if count > 1:
+            what = f"two steps of the playbook {name} are called {said!r}"
+            raise FleetError(what, hint="give each a name of its own", exit_code=Exit.USAGE)
+    return entries
 
 
 def _entries(name: str, project: Path, above: tuple[Path, ...]) -> Iterator[Entry]:

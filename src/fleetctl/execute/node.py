@@ -20,7 +20,15 @@ from fleetctl.links.elevate import root_shell
 from fleetctl.model.events import Did, Doing, Listener, Noted
 from fleetctl.model.facts import Api
 from fleetctl.model.fleet import Node
-from fleetctl.model.plan import DeleteModel, Level, ModelChange, NodePlan, Recover, Restart
+from fleetctl.model.plan import (
+    DeleteModel,
+    Level,
+    ModelChange,
+    NodePlan,
+    Recover,
+    Restart,
+    Scripted,
+)
 from fleetctl.model.report import Outcome, State
 from fleetctl.shell.transaction import Patience, Transaction
 from fleetctl.steps.preflight import ways_to_root
@@ -129,8 +137,7 @@ class Work:
         session = Session(shell, transaction, self.means.patience)
         made: list[str] = []
 
-        def tell(number: int) -> None:
-            change = transaction.changes[number]
+        def tell(change: Scripted) -> None:
             made.append(change.deed if isinstance(change, Restart) else change.title)
             self.means.tell(Did(self.node.name, made[-1]))
 
@@ -147,7 +154,7 @@ class Work:
             if course.word == "recovered":
                 self.done.append(Recover.title)
             return None
-        return self._failed(transaction, course, served=isinstance(api, Api))
+        return self._failed(course, served=isinstance(api, Api))
 
     def _shell(self, as_root: bool, plan: NodePlan) -> Process:
         if not as_root:
@@ -158,7 +165,7 @@ class Work:
         except FleetError as error:
             raise FleetError(error.message, hint=ways_to_root(plan.facts.host)) from error
 
-    def _failed(self, transaction: Transaction, course: Course, *, served: bool) -> Outcome:
+    def _failed(self, course: Course, *, served: bool) -> Outcome:
         name = self.node.name
         if course.word == "locked":
             owner = course.text.rpartition(":")[2]
@@ -168,8 +175,7 @@ class Work:
             return self._outcome("failed", course.text, "run it again to see the new plan")
         what = course.why or "a change failed"
         if course.failed is not None:
-            failed = transaction.changes[course.failed].title
-            what = f"{failed}: {course.why}"
+            what = f"{course.failed.title}: {course.why}"
         said = tuple(course.said)
         if course.word == "untouched":
             return self._outcome("failed", f"{what}; nothing was changed", said=said)
@@ -195,7 +201,7 @@ class Work:
             what = f"{lost}, and again: {error.message}; the node undoes what was begun by itself"
             return self._outcome("failed", what, "run it again when the node can be reached")
         if session.course.word == "dirty":
-            return self._failed(transaction, session.course, served=False)
+            return self._failed(session.course, served=False)
         if not plan.changes:
             self.done += made
             return self._outcome("changed")

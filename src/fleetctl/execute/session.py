@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from fleetctl.links import Process
+from fleetctl.model.plan import Scripted
 from fleetctl.shell.transaction import Patience, Transaction, script
 
 _LOG = logging.getLogger(__name__)
@@ -24,7 +25,7 @@ class Course:
     word: str = "lost"
     """The last word that decides; `lost` until there is one."""
     text: str = ""
-    failed: int | None = None
+    failed: Scripted | None = None
     why: str = ""
     said: list[str] = field(default_factory=list)
 
@@ -38,28 +39,29 @@ class Session:
     def __init__(self, process: Process, transaction: Transaction, patience: Patience) -> None:
         self.course = Course()
         self._process = process
+        self._changes = {str(at): change for at, change in enumerate(transaction.changes)}
         self._patience = patience
         self._nonce = secrets.token_hex(16)
         self._over = threading.Event()
         self._lines = self._receive()
         process.send(script(transaction, self._nonce, patience).encode())
 
-    def run(self, tell: Callable[[int], None], judge: Callable[[], str | None]) -> Course:
+    def run(self, tell: Callable[[Scripted], None], judge: Callable[[], str | None]) -> Course:
         """Until the outcome is certain and the node waits, or has ended.
 
-        `tell` hears the numbers of the changes that were made. `judge` is asked once the service
-        was restarted, and says why it must not stay so.
+        `tell` hears of the changes that were made. `judge` is asked once the service was restarted,
+        and says why it must not stay so.
         """
         course = self.course
         for word, text in self._lines:
             match word:
                 case "step" if text == "locked":
                     threading.Thread(target=self._beat, daemon=True).start()
-                case "did":
-                    tell(int(text))
+                case "did" if text in self._changes:
+                    tell(self._changes[text])
                 case "failed":
                     number, _, course.why = text.partition(" ")
-                    course.failed = int(number) if number.isdecimal() else None
+                    course.failed = self._changes.get(number)
                     course.said.clear()
                 case "|":
                     course.said.append(text)
