@@ -11,9 +11,9 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
-from fleetctl.sim.fleet import Fleet
-from fleetctl.sim.mac.mac import Mac
-from fleetctl.sim.machine import Machine
+from fleetsim.fleet import Fleet
+from fleetsim.mac.mac import Mac
+from fleetsim.machine import Machine
 from tests.conftest import FleetctlIn
 
 

@@ -11,7 +11,7 @@ import pytest
 from fleetctl.cli.add import _name_of, _ssh
 from fleetctl.errors import Exit, FleetError
 from fleetctl.inventory.load import load
-from fleetctl.sim.machine import Machine
+from fleetsim.machine import Machine
 from tests.adding import Adding
 from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import until_answering

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fleetctl.sim.machine import Machine
+from fleetsim.machine import Machine
 from tests.conftest import ROOT, finished
 from tests.disturbed import Disturbance
 from tests.fleet_fixtures import Project, snapshot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fleetctl.sim.machine import Machine
+from fleetsim.machine import Machine
 from tests.conftest import Outcome, clean_environment
 from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import (

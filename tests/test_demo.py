@@ -13,8 +13,8 @@ from tempfile import gettempdir, mkdtemp
 
 import pytest
 
-from fleetctl.sim.demo import STEPS, make, place
-from fleetctl.sim.processes import processes_with
+from fleetsim.demo import STEPS, make, place
+from fleetsim.processes import processes_with
 from tests.conftest import FleetctlIn, finished
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fleetctl.inventory.load import load
-from fleetctl.sim.demo import STEPS
+from fleetsim.demo import STEPS
 from tests.conftest import ROOT, FleetctlIn
 from tests.docs_reading import PAGES, anchors, commands, fenced, first_cells, links
 from tests.fleet_fixtures import Project

@@ -20,8 +20,8 @@ from fleetctl.links.host_keys import HostKeys
 from fleetctl.links.local import LocalLink
 from fleetctl.links.ssh import SshLink
 from fleetctl.model.fleet import Ssh
-from fleetctl.sim.keys import make_key
-from fleetctl.sim.machine import Machine
+from fleetsim.keys import make_key
+from fleetsim.machine import Machine
 from tests.fleet_fixtures import Project, simulated_project
 
 

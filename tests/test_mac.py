@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fleetctl.backends.launchd import REPORT
-from fleetctl.sim.mac.mac import Mac
+from fleetsim.mac.mac import Mac
 from tests.conftest import ROOT
 from tests.fleet_fixtures import Project, snapshot
 from tests.sim.remote import answering, connect, eventually, execute, until_answering

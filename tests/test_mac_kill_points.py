@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fleetctl.sim.mac.mac import Mac
+from fleetsim.mac.mac import Mac
 from tests.conftest import ROOT, finished
 from tests.disturbed import Disturbance
 from tests.fleet_fixtures import Project

@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "fleetctl"
 
 ROOMS = [
-    "cli", "sim", "run", "watch", "execute", "gather", "fetch", "links", "ollama", "ui",
+    "cli", "run", "watch", "execute", "gather", "fetch", "links", "ollama", "ui",
     "way_back", "planner", "audit", "playbook", "steps", "controller", "backends", "render",
     "shell", "inventory", "model", "codecs", "packaged", "errors",
 ]  # fmt: skip
@@ -99,7 +99,7 @@ def test_the_rule_about_writing_can_fail(source: str) -> None:
 
 def test_printing_is_left_to_the_ui() -> None:
     for file in MODULES:
-        if room_of(file) in ("ui", "sim"):
+        if room_of(file) == "ui":
             continue
         calls = [n for n in ast.walk(ast.parse(file.read_text())) if isinstance(n, ast.Call)]
         names = {ast.unparse(call.func) for call in calls}
@@ -108,7 +108,19 @@ def test_printing_is_left_to_the_ui() -> None:
 
 def test_only_backends_know_an_init_system() -> None:
     for file in MODULES:
-        if room_of(file) not in ("backends", "sim"):
+        if room_of(file) != "backends":
             words = file.read_text()
             assert "systemctl" not in words, file
             assert "launchctl" not in words, file
+
+
+def test_only_the_demo_command_reaches_the_simulation() -> None:
+    for file in MODULES:
+        if any(name.split(".")[0] == "fleetsim" for name in imports(ast.parse(file.read_text()))):
+            assert file.relative_to(SOURCE) == Path("cli/demo.py")
+
+
+def test_the_simulation_does_not_use_the_product() -> None:
+    for file in SOURCE.with_name("fleetsim").rglob("*.py"):
+        for name in imports(ast.parse(file.read_text())):
+            assert name.split(".")[0] != "fleetctl", file

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fleetctl.sim.machine import Machine
+from fleetsim.machine import Machine
 from tests.fleet_fixtures import Project
 from tests.sim.remote import Run, connect, execute, show, until_answering
 from tests.test_apply import ENV_FILE, QUICK, STATE, settings

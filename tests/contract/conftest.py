@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fleetctl.sim.installed import install_ollama
-from fleetctl.sim.ollama.behaviour import Behaviour
+from fleetsim.installed import install_ollama
+from fleetsim.ollama.behaviour import Behaviour
 from tests.contract.loopback_registry import Registry, serve_registry
 from tests.contract.servers import Server, Start, free_port, wait_until_answering
 from tests.contract.tiny_model import tiny_model

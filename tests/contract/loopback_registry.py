@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from fleetctl.sim.library import Library
+from fleetsim.library import Library
 
 
 @dataclass(frozen=True, slots=True)

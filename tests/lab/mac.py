@@ -26,7 +26,7 @@ Before=ssh.service
 Type=notify
 Environment=PYTHONPATH={BASE}/lib PYTHONDONTWRITEBYTECODE=1
 ExecStart=/usr/bin/unshare --mount --propagation private /bin/sh -c \\
-  '{_NAMESPACE} && exec {BASE}/python -m fleetctl.sim.mac.node serve {USER}'
+  '{_NAMESPACE} && exec {BASE}/python -m fleetsim.mac.node serve {USER}'
 
 [Install]
 WantedBy=multi-user.target
@@ -77,7 +77,7 @@ def setup(extra: str) -> str:
         usermod --shell /bin/zsh {USER}
         sed -i /pam_systemd/d /etc/pam.d/common-session
         export PYTHONPATH={BASE}/lib PYTHONDONTWRITEBYTECODE=1
-        {BASE}/python -m fleetctl.sim.mac.node install {USER} {extra}
+        {BASE}/python -m fleetsim.mac.node install {USER} {extra}
         systemctl -q enable mac"""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from fleetctl.sim.mac.mac import Mac
+from fleetsim.mac.mac import Mac
 from tests.sim.remote import Run
 
 LABEL = "dev.fleetctl.ollama"

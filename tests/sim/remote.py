@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import paramiko
 
-from fleetctl.sim.machine import Machine
+from fleetsim.machine import Machine
 
 
 @dataclass(frozen=True, slots=True)

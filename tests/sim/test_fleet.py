@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fleetctl.sim.fleet import Fleet
+from fleetsim.fleet import Fleet
 from tests.sim.remote import alive, connect, eventually, execute, until_answering
 
 
@@ -75,7 +75,7 @@ def test_servers_end_when_the_process_that_runs_the_machines_is_killed(
     fleet: Fleet, kind: str
 ) -> None:
     script = (
-        "import sys, time; from pathlib import Path; from fleetctl.sim.fleet import Fleet\n"
+        "import sys, time; from pathlib import Path; from fleetsim.fleet import Fleet\n"
         "fleet = Fleet(Path(sys.argv[1])); m = fleet.KIND('workstation')\n"
         "from urllib.request import urlopen\n"
         "while True:\n"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fleetctl.sim.fleet import Fleet
-from fleetctl.sim.mac.mac import Mac
+from fleetsim.fleet import Fleet
+from fleetsim.mac.mac import Mac
 from tests.sim.mac_machine import JOB, LABEL, bootstrap, field, plist
 from tests.sim.remote import Run, alive, connect, eventually, execute, until_answering
 

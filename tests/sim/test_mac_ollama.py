@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from fleetctl.sim.fleet import Fleet
-from fleetctl.sim.mac.mac import Mac
+from fleetsim.fleet import Fleet
+from fleetsim.mac.mac import Mac
 from tests.sim.mac_machine import LABEL, bootstrap, field, plist
 from tests.sim.remote import Run, connect, eventually, execute, until_answering
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fleetctl.sim.fleet import Fleet
-from fleetctl.sim.mac.mac import Mac
+from fleetsim.fleet import Fleet
+from fleetsim.mac.mac import Mac
 from tests.sim.mac_machine import plist
 from tests.sim.remote import Run
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from fleetctl.sim.fleet import Fleet
-from fleetctl.sim.machine import Machine
+from fleetsim.fleet import Fleet
+from fleetsim.machine import Machine
 from tests.sim.remote import Run, drop_in, eventually, listens, show, until_answering
 
 

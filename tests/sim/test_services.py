@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fleetctl.sim.fleet import Fleet
-from fleetctl.sim.machine import Machine
+from fleetsim.fleet import Fleet
+from fleetsim.machine import Machine
 from tests.sim.remote import (
     Run,
     alive,

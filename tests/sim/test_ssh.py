@@ -8,9 +8,9 @@ from typing import Literal
 import paramiko
 import pytest
 
-from fleetctl.sim.fleet import Fleet
-from fleetctl.sim.keys import make_key
-from fleetctl.sim.machine import Machine
+from fleetsim.fleet import Fleet
+from fleetsim.keys import make_key
+from fleetsim.machine import Machine
 from tests.sim.remote import Run, alive, connect, eventually, execute, listens
 
 

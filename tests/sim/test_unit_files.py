@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fleetctl.sim.systemd.envfile import parse_environment_file
-from fleetctl.sim.systemd.unit import SearchPath, Unit, load
-from fleetctl.sim.systemd.words import BadSyntax, split
-from fleetctl.sim.tools.calls import Call
-from fleetctl.sim.tools.systemd_analyze import SystemdAnalyze
+from fleetsim.systemd.envfile import parse_environment_file
+from fleetsim.systemd.unit import SearchPath, Unit, load
+from fleetsim.systemd.words import BadSyntax, split
+from fleetsim.tools.calls import Call
+from fleetsim.tools.systemd_analyze import SystemdAnalyze
 
 BROKEN = r"""[Unit]
 Description=x

@@ -32,7 +32,7 @@ def demo(keep: bool, clean: bool, real_ollama: bool, folder: Path, as_json: bool
     if sys.platform != "linux":
         what = "the simulated fleet needs Linux, whose /proc it reads"
         raise FleetError(what, hint="run it in a container or a VM", exit_code=Exit.USAGE)
-    from fleetctl.sim import demo
+    from fleetsim import demo
 
     folder = _place(folder)
     server = demo.real_server() if real_ollama else None
@@ -66,7 +66,7 @@ def demo(keep: bool, clean: bool, real_ollama: bool, folder: Path, as_json: bool
 def _place(folder: Path) -> Path:
     from tempfile import gettempdir
 
-    from fleetctl.sim import demo
+    from fleetsim import demo
 
     instead = demo.place(folder)
     if instead is None:

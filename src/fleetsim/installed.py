@@ -1,0 +1,44 @@
+"""The simulated Ollama as something to install: a copy of its package, and how to run it.
+
+A copy, because on a machine started by root it runs as a user who may not read this checkout."""
+
+import shlex
+import shutil
+from pathlib import Path
+
+from fleetsim import ollama
+
+_PACKAGE = "simulated_ollama"
+
+
+RUNNER = "run_program.py"
+_RUN = """\
+import importlib, sys
+sys.pycache_prefix = {cache!r}
+sys.path.insert(0, {folder!r})
+module, machine, *sys.argv = sys.argv[1:]
+sys.exit(importlib.import_module("{package}." + module).main([machine, *sys.argv[1:]]))
+"""
+
+
+def program_script(folder: Path, python: str, machine: Path, module: str = "__main__") -> str:
+    """A program for one machine. What it is called is among its arguments, where the simulated
+    list of processes finds it; the host's own list shows a Python, or another machine of this host
+    would see an Ollama that is not its own."""
+    runner = folder / RUNNER
+    text = _RUN.format(cache=f"{folder}/pycache", folder=str(folder), package=_PACKAGE)
+    runner.write_text(text)
+    words = shlex.join([python, "-IS", str(runner), module, str(machine)])
+    return f'#!/bin/sh\nexec {words} "$0" "$@"\n'
+
+
+def install_ollama(folder: Path, python: str) -> list[str]:
+    """What to put in front of the arguments. Without site packages it starts faster."""
+    source = Path(ollama.__file__).parent
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(source, folder / _PACKAGE, ignore=ignored, dirs_exist_ok=True)
+    start = (
+        f"import sys; sys.path.insert(0, {str(folder)!r}); "
+        f"from {_PACKAGE}.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+    return [python, "-IS", "-X", f"pycache_prefix={folder}/pycache", "-c", start]

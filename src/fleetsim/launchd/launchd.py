@@ -1,0 +1,253 @@
+"""launchd itself: which domains there are, what is loaded in them, and who may change what."""
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fleetsim.launchd.definition import Definition, read_definition
+from fleetsim.launchd.disabled import DisabledStore
+from fleetsim.launchd.domain import SYSTEM, Domain
+from fleetsim.launchd.errors import LaunchError
+from fleetsim.launchd.job import Job, Surroundings
+from fleetsim.launchd.site import Site, User
+from fleetsim.launchd.variant import Variant
+from fleetsim.processes import Account, parent_of, session_of
+
+_ROOT = Account(0, 0)
+_FIRST_ASID = 100_000
+
+
+class Launchd:
+    """Every public method may be called from any thread."""
+
+    def __init__(self, site: Site, variant: Variant) -> None:
+        self.site = site
+        self.variant = variant
+        self.disabled = DisabledStore(site.store)
+        self._changed = threading.Condition(threading.RLock())
+        self._domains: dict[str, Domain] = {}
+        self._homes: dict[int, Domain] = {}
+        """The domain that a process, and all that it starts, belongs to."""
+        self._asid = _FIRST_ASID
+
+    def vary(self, **changes: Any) -> None:
+        self.variant = replace(self.variant, **changes)
+
+    # --- boot, logins ---
+
+    def boot(self) -> None:
+        with self._changed:
+            system = self._open(SYSTEM, None)
+            self._load_all(system, _plists(self.site.daemons))
+
+    def open_background(self, user: User) -> None:
+        """Any login makes the user's domain, and nothing but the end of the machine ends it."""
+        with self._changed:
+            if f"user/{user.uid}" not in self._domains:
+                self._load_all(self._open("user", user), self._agents(user))
+
+    def log_in(self, user: User) -> None:
+        """At the screen."""
+        with self._changed:
+            if f"gui/{user.uid}" in self._domains:
+                return
+            gui = self._open("gui", user)
+            self._load_all(gui, [*self._agents(user), *_plists(self.site.login_items, links=True)])
+            self.open_background(user)
+
+    def log_out(self, user: User, seconds: float = 1.0) -> None:
+        with self._changed:
+            if domain := self._domains.get(f"gui/{user.uid}"):
+                self._empty([domain], seconds)
+                del self._domains[domain.name]
+
+    def shut_down(self, seconds: float) -> None:
+        with self._changed:
+            self._empty(list(self._domains.values()), seconds)
+            self._domains.clear()
+            self._homes.clear()
+
+    @property
+    def console(self) -> User | None:
+        """Who is at the screen."""
+        with self._changed:
+            found = [domain.user for domain in self._domains.values() if domain.kind == "gui"]
+            return found[0] if found else None
+
+    # --- what is there ---
+
+    def domain(self, name: str) -> Domain:
+        """The domain of this name; 112, 125 or what the release says where it is not there."""
+        with self._changed:
+            if name in self._domains:
+                return self._domains[name]
+        raise LaunchError(self.variant.no_gui or 112)
+
+    @contextmanager
+    def job(self, domain: str, label: str) -> Iterator[tuple[Domain, Job]]:
+        """For looking at it, and for changing it."""
+        with self._changed:
+            where = self.domain(domain)
+            if label not in where.jobs:
+                raise LaunchError(113)
+            yield where, where.jobs[label]
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Nothing changes meanwhile."""
+        with self._changed:
+            yield
+
+    def home_of(self, pid: int, uid: int) -> Domain:
+        """The domain whose environment `setenv` of this process changes. It is inherited, so it is
+        that of the job that the process descends from, and for a login over SSH user/UID."""
+        with self._changed:
+            each = pid
+            while each > 1:
+                if home := self._homes.get(each):
+                    return home
+                each = parent_of(each)
+            if home := self._homes.get(session_of(pid)):
+                return home
+        return self.domain(SYSTEM if uid == 0 else f"user/{uid}")
+
+    def adopt(self, pid: int, domain: Domain) -> None:
+        """From now on this process belongs to the domain, as `launchctl asuser` makes it."""
+        with self._changed:
+            self._homes[pid] = domain
+
+    # --- changes ---
+
+    def bootstrap(self, name: str, path: Path) -> None:
+        if name.startswith("gui/") and name not in self._domains and self.variant.no_gui == 0:
+            return
+        domain = self.domain(name)
+        definition = read_definition(path, self.site.refuse)
+        with self._changed:
+            if not self._is_sound(path, domain):
+                raise LaunchError(self.variant.bad_mode)
+            if self._is_disabled(domain, definition):
+                raise LaunchError(self.variant.disabled)
+            if not domain.takes(definition):
+                raise LaunchError(self.variant.wrong_session)
+            if definition.label in domain.jobs:
+                raise LaunchError(self.variant.already_loaded)
+            self._load(domain, definition)
+
+    def bootout(self, name: str, label: str, *, wait: bool = False) -> None:
+        with self._changed:
+            domain = self.domain(name)
+            job = domain.jobs.get(label)
+            if job is None:
+                raise LaunchError(3)
+            job.leave()
+            if wait:
+                self._changed.wait_for(lambda: domain.jobs.get(label) is not job)
+            elif self.variant.bootout and label in domain.jobs:
+                raise LaunchError(self.variant.bootout)
+
+    def open_application(
+        self, user: User, definition: Definition, environment: Mapping[str, str]
+    ) -> None:
+        """A job of the screen's domain that no plist describes."""
+        with self._changed:
+            self._load(self.domain(f"gui/{user.uid}"), definition, environment)
+
+    # --- inside ---
+
+    def _open(self, kind: str, user: User | None) -> Domain:
+        domain = Domain(kind, user)
+        if kind == "gui":
+            self._asid += 1
+            domain.asid = self._asid
+        self._domains[domain.name] = domain
+        return domain
+
+    def _agents(self, user: User) -> list[Path]:
+        return [*_plists(self.site.agents), *_plists(user.agents)]
+
+    def _load_all(self, domain: Domain, paths: Iterable[Path]) -> None:
+        """At boot or at a login; what cannot be loaded is passed over."""
+        for path in paths:
+            with suppress(LaunchError):
+                definition = read_definition(path, self.site.refuse)
+                if self._is_for(domain, definition) and self._is_sound(path, domain):
+                    self._load(domain, definition)
+
+    def _is_for(self, domain: Domain, definition: Definition) -> bool:
+        siblings = [
+            other
+            for other in self._domains.values()
+            if other is domain or (other.user == domain.user and not self.variant.loads_twice)
+        ]
+        loaded = any(definition.label in other.jobs for other in siblings)
+        disabled = self._is_disabled(domain, definition)
+        return domain.takes(definition) and not loaded and not disabled
+
+    def _load(
+        self, domain: Domain, definition: Definition, extra: Mapping[str, str] | None = None
+    ) -> None:
+        account = domain.user.account if domain.user else self._daemon_account(definition)
+        around = Surroundings(
+            account,
+            lambda: self._environment(domain, definition),
+            self.site.program,
+            lambda: self.variant,
+            lambda pid: self.adopt(pid, domain),
+            lambda job: self._forget(domain, job),
+        )
+        job = domain.jobs[definition.label] = Job(definition, around, self._changed, extra)
+        if (definition.run_at_load or definition.keep_alive) and not self.variant.stays_idle:
+            job.start()
+
+    def _forget(self, domain: Domain, job: Job) -> None:
+        if domain.jobs.get(job.definition.label) is job:
+            del domain.jobs[job.definition.label]
+        self._changed.notify_all()
+
+    def _daemon_account(self, definition: Definition) -> Account:
+        user = self.site.named(definition.user)
+        if definition.user and user is None:
+            raise LaunchError(5)
+        return user.account if user else _ROOT
+
+    def _environment(self, domain: Domain, definition: Definition) -> dict[str, str]:
+        user = domain.user or self.site.named(definition.user)
+        return {
+            **self.site.mark,
+            **domain.environment,
+            "PATH": domain.environment.get("PATH", self.site.path),
+            **(user.identity if user else {}),
+        }
+
+    def _is_sound(self, path: Path, domain: Domain) -> bool:
+        """Owned by whom the domain belongs to, or root, and written by nobody else."""
+        status = path.stat()
+        owners = (0, domain.user.uid) if domain.user else (0,)
+        return status.st_uid in owners and not status.st_mode & 0o022
+
+    def owner(self, domain: str) -> str:
+        """Whose store says what is disabled there: gui and user share one."""
+        return domain.partition("/")[2] or "system"
+
+    def _is_disabled(self, domain: Domain, definition: Definition) -> bool:
+        stored = self.disabled.all(self.owner(domain.name))
+        return stored.get(definition.label, definition.disabled)
+
+    def _empty(self, domains: list[Domain], seconds: float) -> None:
+        for domain in domains:
+            for job in list(domain.jobs.values()):
+                job.leave(seconds)
+        self._changed.wait_for(lambda: not any(domain.jobs for domain in domains))
+
+
+def _plists(folder: Path, *, links: bool = False) -> list[Path]:
+    """A plist that is a symbolic link is not loaded at a login."""
+    if not folder.is_dir():
+        return []
+    found = [path for path in sorted(folder.glob("*.plist")) if links or not path.is_symlink()]
+    return [Path(os.path.realpath(path)) for path in found if path.exists()]
