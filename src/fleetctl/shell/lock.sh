@@ -1,12 +1,12 @@
 # shellcheck shell=sh disable=SC2154,SC2034
-# Whether a run is at work on this node: whoever holds a lock is named by the target of its link, as
-# boot:pid:start:nonce:owner. Only functions.
+# Whether a run is changing this machine: the lock is a symbolic link whose target is
+# boot:pid:start:nonce:owner.
 
 # When process $1 began, in words that differ for another process with the same number.
 started() {
   if [ -r /proc/self/stat ]; then
     { read -r line <"/proc/$1/stat"; } 2>/dev/null || return 1
-    # the name, in parentheses, may hold anything; the 22nd field of all is the 20th after it
+    # the name, in parentheses, may contain anything; field 22 of all is field 20 after it
     # shellcheck disable=SC2086
     set -- ${line##*") "}
     printf %s "${20}"
@@ -20,9 +20,18 @@ boot_id() {
     echo unknown
 }
 
-# Whether the holder that a lock names is alive. No clock is asked, so none can be wrong.
+# Whether the holder that a lock names is alive. No clock is involved.
 alive() {
   rest=${1#*:}
   [ "${1%%:*}" = "$boot" ] && pid=${rest%%:*} rest=${rest#*:} &&
     [ "$(started "$pid")" = "${rest%%:*}" ]
+}
+
+# ask_state SCOPE FOLDER: whether a run is at work there, or one was interrupted.
+ask_state() {
+  if [ -L "$2/lock" ] && boot=$(boot_id) holder=$(readlink "$2/lock") && alive "$holder"
+  then echo "busy ${holder##*:}"
+  elif [ -e "$2/journal" ]
+  then echo "unfinished $1"
+  fi
 }

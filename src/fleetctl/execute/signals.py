@@ -1,6 +1,4 @@
-"""Ctrl-C once finishes what has begun, twice stops now and leaves the rest to the nodes."""
-
-from __future__ import annotations
+"""The first Ctrl-C finishes what has begun; the second stops now, and the nodes roll back."""
 
 import signal
 import threading
@@ -12,29 +10,29 @@ from fleetctl.errors import Exit
 from fleetctl.model.events import Listener, Stopping
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_HINT = "finishing what has begun; once more stops now, and the nodes go back by themselves"
+_HINT = "finishing what has begun; repeat to stop now, and the nodes roll back automatically"
 
 
 @contextmanager
-def patient(stop: threading.Event, tell: Listener) -> Iterator[list[Exit]]:
-    """Gives what was heard so far; the second signal does what the first does elsewhere."""
-    heard: list[Exit] = []
+def stopping_gracefully(stop: threading.Event, tell: Listener) -> Iterator[list[Exit]]:
+    """Gives the signals received so far; the second one gets the handler of before."""
+    received: list[Exit] = []
 
     def handle(number: int, frame: FrameType | None) -> None:
-        heard.append(Exit.INTERRUPTED if number == signal.SIGINT else Exit.TERMINATED)
-        if len(heard) > 1:
+        received.append(Exit.INTERRUPTED if number == signal.SIGINT else Exit.TERMINATED)
+        if len(received) > 1:
             signal.signal(number, before[signal.Signals(number)])
             signal.raise_signal(number)
             return
         stop.set()
-        # in a thread: whoever was interrupted may be telling something, and hold that lock
+        # in a thread: the interrupted code may hold the listener's lock
         threading.Thread(target=tell, args=(Stopping(_HINT),), daemon=True).start()
 
-    # what was ignored when fleetctl was started stays so: nohup, or a job in the background
+    # a signal that was ignored at the start stays so: nohup, or a background job
     listening = [each for each in _SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
     before = {each: signal.signal(each, handle) for each in listening}
     try:
-        yield heard
+        yield received
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
