@@ -172,8 +172,8 @@ def _in_the_way(plan: NodePlan) -> Outcome:
     """A node that is not touched, and why."""
     found = plan.worst(Level.OBSTACLE)
     state: State = "refused" if plan.worst(Level.EXPOSURE) else "failed"
-    fixes = "; ".join(dict.fromkeys(finding.fix for finding in found if finding.fix))
-    return Outcome(plan.node, state, (), "not touched, as something is in the way", fixes or None)
+    hints = "; ".join(dict.fromkeys(finding.hint for finding in found if finding.hint))
+    return Outcome(plan.node, state, (), "not touched, as something is in the way", hints or None)
 
 
 def _user() -> str:

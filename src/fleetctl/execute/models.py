@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 
 from fleetctl.gather import client
 from fleetctl.links import Link
-from fleetctl.model.events import Did, Listener, Pulling
+from fleetctl.model import events
+from fleetctl.model.events import Did, Listener
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import ModelChange, PullModel
 from fleetctl.ollama.api import NoAnswer, Progress
@@ -61,7 +62,7 @@ def _pull(link: Link, node: Node, model: str, tell: Listener, stop: threading.Ev
                 told = now
                 done = sum(each.completed for each in files.values())
                 total = sum(each.total for each in files.values())
-                tell(Pulling(node.name, model, done, total))
+                tell(events.Progress(node.name, f"pull {model}", done, total, "B"))
     with client(link, node.listens, _STALLED) as api:
         if model.casefold() not in (name.casefold() for name in api.facts().models):
             raise NoAnswer("Ollama said that it was there, and does not list it")

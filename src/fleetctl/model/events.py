@@ -46,11 +46,16 @@ class Noted:
 
 
 @dataclass(frozen=True, slots=True)
-class Pulling:
-    node: str
-    model: str
-    completed: int
+class Progress:
+    """How far something is that takes long, such as a download."""
+
+    target: str
+    what: str
+    done: int
     total: int
+    """0 while it is not known."""
+    unit: str
+    """`B` for bytes; otherwise the plural of what is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,5 +70,5 @@ class Stopping:
     hint: str
 
 
-Event = Looked | Planned | Doing | Did | Noted | Pulling | Ended | Stopping
+Event = Looked | Planned | Doing | Did | Noted | Progress | Ended | Stopping
 Listener = Callable[[Event], None]

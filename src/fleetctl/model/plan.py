@@ -144,7 +144,8 @@ class Level(IntEnum):
 class Finding:
     level: Level
     text: str
-    fix: str | None = None
+    hint: str | None = None
+    """What to do about it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +165,8 @@ class NodePlan:
 
     @property
     def state(self) -> str:
-        return "as desired" if self.exit_code == Exit.OK else self.exit_code.name.lower()
+        words = {Exit.OK: "ok", Exit.DIFFERS: "drift"}
+        return words.get(self.exit_code, self.exit_code.name.lower())
 
     @property
     def exit_code(self) -> Exit:
