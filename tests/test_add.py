@@ -58,7 +58,7 @@ def test_from_an_empty_folder_to_a_node(add: Adding, box: Machine, target: str) 
     assert (add.folder / "fleet.yaml").read_text() == (
         f'nodes:\n  box:\n    ssh: {{host: "127.0.0.1", user: "ada", port: {box.port}}}\n'
     )
-    assert "Ollama 0.24.0 as a user service, 1 model there" in outcome.err
+    assert "Ollama 0.24.0 as a user service, 1 model" in outcome.err
     assert f'+     ssh: {{host: "127.0.0.1", user: "ada", port: {box.port}}}' in outcome.err
     fleet, _ = load(add.folder / "fleet.yaml")
     assert fleet.nodes["box"].ssh is not None
@@ -75,7 +75,7 @@ def test_what_was_added_can_be_checked(
     file = add.folder / "fleet.yaml"
     file.write_text(f"defaults: {{ssh: {{identity_file: {key}}}}}\n" + file.read_text())
     out = project.fleetctl("check").exits(3).out
-    assert "box: OLLAMA_KEEP_ALIVE 5m0s → for ever" in out
+    assert "box: OLLAMA_KEEP_ALIVE 5m → -1 (forever)" in out
 
 
 def test_the_rest_of_the_file_and_the_file_stay_what_they_were(

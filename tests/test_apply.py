@@ -46,7 +46,7 @@ def test_apply_makes_what_check_found_and_the_second_time_nothing(
     assert settings(box)["OLLAMA_KEEP_ALIVE"] == "-1"
     project.fleetctl("check").exits(0)
     before = snapshot(box.home)
-    assert "1 node: 1 as desired" in project.fleetctl("apply", *QUICK).exits(0).out
+    assert "1 node: 1 ok" in project.fleetctl("apply", *QUICK).exits(0).out
     assert snapshot(box.home) == before
 
 
@@ -100,7 +100,7 @@ def test_events_are_objects_of_one_line_and_end_with_the_outcome(
     assert {"did", "doing"} <= set(names)
     assert events[-1]["state"] == "changed"
     document = project.fleetctl("apply", "--json", *QUICK).exits(0).json
-    assert document["nodes"]["box"]["state"] == "as desired"
+    assert document["nodes"]["box"]["state"] == "ok"
     assert document["outcomes"] == {}
 
 

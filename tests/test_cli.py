@@ -101,10 +101,10 @@ def test_ansible_gets_groups_and_tags_as_groups(fleetctl: FleetctlIn) -> None:
 @pytest.mark.parametrize(
     ("groups", "tags", "why"),
     [
-        ("all", "", "group all cannot be told to Ansible, to which all means every host"),
-        ("ungrouped", "", "group ungrouped cannot be told to Ansible"),
-        ("web-1, web_1", "", "to which web_1 means group web-1"),
-        ("tag_x", "x", "tag x cannot be told to Ansible, to which tag_x means group tag_x"),
+        ("all", "", "group all would become the Ansible group all, which is every host"),
+        ("ungrouped", "", "group ungrouped would become the Ansible group ungrouped"),
+        ("web-1, web_1", "", "the Ansible group web_1, which is group web-1"),
+        ("tag_x", "x", "tag x would become the Ansible group tag_x, which is group tag_x"),
     ],
 )
 def test_two_groups_are_never_one_to_ansible(

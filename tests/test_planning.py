@@ -21,6 +21,7 @@ from fleetctl.model.report import Report
 from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
 from fleetctl.render import Templates
+from fleetctl.ui import documents
 from fleetctl.ui import plan as shown
 from tests.conftest import CASES
 from tests.facts import PROJECT, after, facts_of
@@ -63,13 +64,13 @@ def test_what_could_not_be_seen_is_counted_on_all_nodes_together() -> None:
     unseen = NodePlan("unseen", facts_of({}), findings=(Finding(Level.UNKNOWN, "a"),))
     blind = replace(unseen, findings=(*unseen.findings, Finding(Level.UNKNOWN, "b")))
     for plans, count, says in (
-        ((seen,), 0, "1 node: 1 as desired (0.0 s)."),
-        ((seen, unseen), 1, "2 nodes: 2 as desired (0.0 s). 1 thing is not known."),
-        ((unseen, blind), 3, "2 nodes: 2 as desired (0.0 s). 3 things are not known."),
+        ((seen,), 0, "1 node: 1 ok (0.0 s)."),
+        ((seen, unseen), 1, "2 nodes: 2 ok (0.0 s). 1 thing is not known."),
+        ((unseen, blind), 3, "2 nodes: 2 ok (0.0 s). 3 things are not known."),
     ):
         report = Report(plans, 0)
         assert shown.summary(report) == says
-        assert shown.document(report)["unknown"] == count
+        assert documents.of_report(report)["unknown"] == count
         assert report.exit_code == Exit.OK
 
 

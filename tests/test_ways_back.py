@@ -66,7 +66,7 @@ def test_remove_finds_our_files_also_where_what_the_node_keeps_is_lost(
     out = project.fleetctl("remove", "box", *QUICK).exits(0).out
     assert "box: remove ~/.config/fleetctl/ollama.env" in out.replace(str(box.home), "~")
     assert not (box.home / ENV_FILE).exists()
-    assert "1 node: 1 as desired" in project.fleetctl("remove", "box", *QUICK).exits(0).out
+    assert "1 node: 1 ok" in project.fleetctl("remove", "box", *QUICK).exits(0).out
 
 
 def test_what_the_node_kept_of_our_own_files_is_not_what_was_before(

@@ -47,7 +47,7 @@ def test_fault_13_a_commit_whose_answer_is_lost_is_no_failure(node: Managed) -> 
     lost = Disturbance(replace={'say committed "$number"\n': "kill -9 $$\n"})
     node.disturbed(lost).exits(0)
     assert len(node.seen().log) == 2
-    assert "1 as desired" in node.apply().exits(0).out
+    assert "1 ok" in node.apply().exits(0).out
 
 
 def test_fault_24_sudo_wants_a_password_and_nobody_is_there(manage: Manage) -> None:

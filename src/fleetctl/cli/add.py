@@ -29,7 +29,7 @@ from fleetctl.model import address
 from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Node
 from fleetctl.ui import console
-from fleetctl.ui.machine import described
+from fleetctl.ui.fleet import describe_machine
 
 Password = Callable[[], str]
 
@@ -69,7 +69,7 @@ def add(
     if called is None:
         called = _own_name(facts)
         edited = with_node(before or b"", path, called, values)
-    console.talk(f"{called}: {described(facts)}")
+    console.talk(f"{called}: {describe_machine(facts)}")
     _confirm(edited, path, yes)
     _write(edited, path, before)
     if before is None:

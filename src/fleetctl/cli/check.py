@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +19,10 @@ from fleetctl.ui import console
 
 if TYPE_CHECKING:
     from fleetctl.gather import Task
-    from fleetctl.model.events import Event, Listener
     from fleetctl.model.fleet import Fleet
     from fleetctl.model.report import Report
     from fleetctl.run import Request
+    from fleetctl.ui import RunListener
 
 
 @click.command()
@@ -107,6 +107,7 @@ def follow(
     `provision` has a playbook of its own, and begins nothing before all nodes are ready.
     """
     from fleetctl.run import run
+    from fleetctl.ui import RunListener, documents
     from fleetctl.ui import fleet as fleet_text
     from fleetctl.ui import plan as shown
 
@@ -114,9 +115,13 @@ def follow(
     playbook = "provision" if command == "provision" else "apply"
     request = request_for(fleet, flags, nodes, playbook, yes=how is not None and how.yes)
     log = _open_log(fleet.state, command)
-    report = run(request, _listener(request, flags), how, task)
+    nodes_to_check = [node.name for node in request.nodes if node.ssh]
+    with RunListener(
+        nodes_to_check, as_json=flags.as_json, json_events=flags.json_events, diff=flags.diff
+    ) as tell:
+        report = run(_pausing(request, tell), tell, how, task)
     if flags.as_json:
-        console.document({**shown.document(report), "log": str(log) if log else None})
+        console.document({**documents.of_report(report), "log": str(log) if log else None})
     elif not flags.json_events:
         for line in shown.outcomes(report):
             console.result(line)
@@ -133,7 +138,7 @@ def follow(
 
 def _open_log(state: Path, command: str) -> Path | None:
     """A project that cannot be written to can still be looked at."""
-    from fleetctl.ui.log import open_log
+    from fleetctl.ui import open_log
 
     try:
         make_state(state)
@@ -150,27 +155,11 @@ def _next(command: str, report: Report) -> str:
     return "check" if command == "provision" and report.exit_code == Exit.OK else ""
 
 
-def _listener(request: Request, flags: Flags) -> Listener:
-    """The log and, beside it, JSON or what people read. Events come from many threads."""
-    from fleetctl.model.events import Planned
-    from fleetctl.ui import events
-    from fleetctl.ui import plan as shown
-    from fleetctl.ui.log import log
-    from fleetctl.ui.progress import Progress
-
-    one_at_a_time = threading.Lock()
-    progress = Progress(node.name for node in request.nodes if node.ssh)
-
-    def tell(event: Event) -> None:
-        log(event)
-        with one_at_a_time:
-            if flags.json_events:
-                console.result(events.line(event))
-                return
-            progress.tell(event)
-            if isinstance(event, Planned) and not flags.as_json:
-                for line in shown.lines(event.report, diff=flags.diff):
-                    console.result(line)
-                console.flush()  # the plan is seen before it happens, whoever reads it
-
-    return tell
+def _pausing(request: Request, listener: RunListener) -> Request:
+    """The same request; the live display is hidden while one of its questions is asked."""
+    return replace(
+        request,
+        ask=listener.pausing(request.ask) if request.ask else None,
+        confirm=listener.pausing(request.confirm),
+        password=listener.pausing(request.password) if request.password else None,
+    )

@@ -1,4 +1,4 @@
-"""What there is to read, in the terminal: docs."""
+"""Reading the documentation in the terminal: docs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from fleetctl.cli import options
 from fleetctl.errors import Exit, FleetError
-from fleetctl.ui import console, page
+from fleetctl.ui import console
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def docs(topic: str | None, as_json: bool) -> None:
     if as_json:
         console.document({"topic": topic, "text": text})
     elif topic in pages:
-        page.show(text)
+        console.page(text)
     else:
         console.result(text)
 
@@ -46,7 +46,7 @@ def _list(pages: dict[str, Path], sections: list[str], as_json: bool) -> None:
     if as_json:
         console.document({"pages": titles, "sections": sections})
         return
-    for line in console.columns(titles.items()):
+    for line in console.table(titles.items()):
         console.result(line)
     console.result(f"\nsections of the inventory: {', '.join(sections)}")
 

@@ -55,7 +55,7 @@ def inventory(
 ) -> None:
     """Show what each node will be, and where each value comes from."""
     from fleetctl.inventory.select import select
-    from fleetctl.ui import ansible as ansible_json
+    from fleetctl.ui import documents
     from fleetctl.ui import fleet as fleet_text
 
     if graph + ansible + as_json > 1:
@@ -63,9 +63,9 @@ def inventory(
     fleet = load_fleet(file)
     nodes = select(fleet, limit)
     if ansible:
-        console.foreign_document(ansible_json.inventory(fleet, nodes))
+        console.foreign_document(documents.ansible_inventory(fleet, nodes))
     elif as_json:
-        console.document(fleet_text.document(fleet, nodes))
+        console.document(documents.of_fleet(fleet, nodes))
     else:
         for line in (fleet_text.graph if graph else fleet_text.values)(fleet, nodes):
             console.result(line)
