@@ -26,7 +26,7 @@ from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Fleet, Target
 from fleetctl.model.plan import Failed, Level, Plan, Result
 from fleetctl.model.report import Outcome, Report, State
-from fleetctl.model.rollout import Rollout, Timeouts
+from fleetctl.model.options import Rollout, Timeouts
 from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
 from fleetctl.render import Templates
@@ -260,7 +260,6 @@ def host_keys_of(fleet: Fleet, ask: Ask | None = None) -> HostKeys:
     return HostKeys(fleet.state / "known_hosts", ask)
 
 
-def question_script(request: Request, task: Task) -> str:
-    """The script that would be sent to a node to gather its facts."""
-    target = request.targets[0]
+def question_script(target: Target, task: Task) -> str:
+    """The script that would be sent to a target to gather its facts."""
     return script(all_questions(target, task.questions(target)), "NONCE")

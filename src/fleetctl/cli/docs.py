@@ -1,12 +1,14 @@
-"""Reading the documentation in the terminal: docs."""
+"""Help beyond --help: docs, completion."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import get_completion_class
 
 from fleetctl.cli import options
+from fleetctl.cli.guard import COMPLETE, PROGRAM
 from fleetctl.errors import Exit, FleetError
 from fleetctl.ui import console
 
@@ -54,3 +56,18 @@ def _list(pages: dict[str, Path], sections: list[str], as_json: bool) -> None:
 def _title(file: Path) -> str:
     with file.open(encoding="utf-8") as lines:
         return next(lines).removeprefix("# ").rstrip()
+
+
+@click.command(epilog='For zsh: eval "$(fleetctl completion zsh)" in ~/.zshrc.')
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@options.output
+@click.pass_context
+def completion(ctx: click.Context, shell: str, as_json: bool) -> None:
+    """Print the completion script of a shell."""
+    complete = get_completion_class(shell)
+    assert complete is not None
+    script = complete(ctx.find_root().command, {}, PROGRAM, COMPLETE).source()
+    if as_json:
+        console.document({"shell": shell, "script": script})
+    else:
+        console.result(script)

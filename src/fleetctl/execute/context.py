@@ -11,7 +11,7 @@ from fleetctl.model.events import Listener
 from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Target
 from fleetctl.model.plan import Plan
-from fleetctl.model.rollout import Timeouts
+from fleetctl.model.options import Timeouts
 
 
 @dataclass(frozen=True, slots=True)

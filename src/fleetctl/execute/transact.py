@@ -14,7 +14,7 @@ from fleetctl.model import address
 from fleetctl.model.facts import Scope
 from fleetctl.model.fleet import Target
 from fleetctl.model.plan import Plan, Recover, Stage, TransactionChange
-from fleetctl.model.rollout import Timeouts
+from fleetctl.model.options import Timeouts
 from fleetctl.shell import SYSTEMS, survey
 from fleetctl.shell.transaction import Supervisor, Transaction, script
 

@@ -15,7 +15,7 @@ from fleetctl.model.plan import (
     TransactionChange,
     WriteFile,
 )
-from fleetctl.model.rollout import Timeouts
+from fleetctl.model.options import Timeouts
 from fleetctl.shell.protocol import COMMON, LOCK, quote
 
 _LIBRARY = Path(__file__).with_name("transaction.sh")

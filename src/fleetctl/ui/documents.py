@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.model.events import Ended, Event, Looked, Planned
-from fleetctl.model.fleet import Fleet, Node, Ssh
-from fleetctl.model.plan import Change, Finding, Lost, Result, WriteFile
+from fleetctl.model.events import Ended, Event, Gathered, Planned
+from fleetctl.model.fleet import CONTROLLER, Fleet, Node, Ssh
+from fleetctl.model.plan import Change, Finding, Failed, Result, WriteFile
 from fleetctl.model.report import Outcome, Report
 from fleetctl.ui.console import FORMAT
 from fleetctl.ui.fleet import settings
@@ -18,12 +18,14 @@ from fleetctl.ui.plan import diff_lines
 
 
 def of_report(report: Report) -> dict[str, object]:
+    results = {result.target: _result(result) for result in report.results}
     return {
         "exit_code": int(report.exit_code),
         "seconds": round(report.seconds, 3),
         "unknown": report.unknown,
-        "nodes": {result.node: _result(result) for result in report.results},
-        "outcomes": {outcome.node: _outcome(outcome) for outcome in report.outcomes.values()},
+        "nodes": {name: result for name, result in results.items() if name != CONTROLLER},
+        "controller": results.get(CONTROLLER),
+        "outcomes": {outcome.target: _outcome(outcome) for outcome in report.outcomes.values()},
     }
 
 
@@ -78,18 +80,18 @@ def ansible_inventory(fleet: Fleet, nodes: Iterable[Node]) -> dict[str, object]:
 
 def _event(event: Event) -> dict[str, object]:
     match event:
-        case Looked(result):
-            return {"node": result.node, **_result(result)}
+        case Gathered(result):
+            return {"target": result.target, **_result(result)}
         case Planned(report):
             return of_report(report)
         case Ended(outcome):
-            return {"node": outcome.node, **_outcome(outcome)}
+            return {"target": outcome.target, **_outcome(outcome)}
     return asdict(event)
 
 
 def _result(result: Result) -> dict[str, object]:
     document: dict[str, object] = {"state": result.state, "exit_code": int(result.exit_code)}
-    if isinstance(result, Lost):
+    if isinstance(result, Failed):
         return document | {"message": result.message, "hint": result.hint}
     return document | {
         "changes": [_change(kind, change) for kind, change in result.changes],
@@ -104,12 +106,12 @@ def _outcome(outcome: Outcome) -> dict[str, object]:
         "done": list(outcome.done),
         "message": outcome.message,
         "hint": outcome.hint,
-        "said": list(outcome.said),
+        "output": list(outcome.output),
     }
 
 
 def _change(kind: str, change: Change) -> dict[str, object]:
-    document: dict[str, object] = {"step": kind, "title": change.title}
+    document: dict[str, object] = {"step": kind, "stage": change.stage, "title": change.title}
     if isinstance(change, WriteFile):
         details, diff = list(change.details), diff_lines(change)
         document |= {"path": change.path, "details": details, "diff": diff}
@@ -117,7 +119,12 @@ def _change(kind: str, change: Change) -> dict[str, object]:
 
 
 def _finding(finding: Finding) -> dict[str, object]:
-    return {"level": finding.level.name.lower(), "text": finding.text, "hint": finding.hint}
+    return {
+        "code": finding.code,
+        "level": finding.level.name.lower(),
+        "text": finding.text,
+        "hint": finding.hint,
+    }
 
 
 def _host_vars(fleet: Fleet, node: Node, ssh: Ssh) -> dict[str, object]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, Self, TextIO, TypeVar
 
-from fleetctl.model.events import Did, Ended, Event, Looked, Noted, Planned, Stopping
+from fleetctl.model.events import Did, Ended, Event, Gathered, Noted, Planned, Stopping
 from fleetctl.ui import console, documents, plan
 from fleetctl.ui.console import printable
 
@@ -93,15 +93,15 @@ class RunListener:
     def _talk(self, event: Event) -> None:
         """Write a line for each thing that happened; the display has what is still going on."""
         match event:
-            case Looked(result) if not self._display:
-                console.talk(f"{printable(result.node)}: {result.state}")
+            case Gathered(result) if not self._display:
+                console.talk(f"{printable(result.target)}: {result.state}")
             case Did(node, title):
                 done = console.styled("done", "added", sys.stderr)
                 console.talk(f"{printable(node)}: {done}: {printable(title)}")
             case Noted(node, text):
                 console.talk(f"{printable(node)}: {printable(text)}")
             case Ended(outcome):
-                console.talk(f"{printable(outcome.node)}: {outcome.state}")
+                console.talk(f"{printable(outcome.target)}: {outcome.state}")
             case Stopping(hint):
                 console.talk(hint)
 

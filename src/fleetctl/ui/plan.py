@@ -11,9 +11,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from fleetctl.errors import Exit
-from fleetctl.model.plan import Level, Lost, NodePlan, WriteFile
+from fleetctl.model.fleet import CONTROLLER
+from fleetctl.model.ollama_log import is_routine
+from fleetctl.model.plan import Failed, Level, Plan, WriteFile
 from fleetctl.model.report import Report
-from fleetctl.model.server_log import only_informs
 from fleetctl.ui.console import printable, styled
 
 _MAX_NAMES = 3
@@ -30,16 +31,16 @@ _LEVELS = {
 
 def lines(report: Report, *, diff: bool) -> Iterator[str]:
     """The plan: changes, findings, diffs if asked for, and nodes that could not be planned."""
-    total = len(report.results)
+    total = _count(report)
     for describe in (_changes, _findings):
         yield from _grouped(
-            ((plan.node, line) for plan in report.plans for line in describe(plan)), total
+            ((plan.target, line) for plan in report.plans for line in describe(plan)), total
         )
     if diff:
         yield from _diffs(report.plans, total)
     for result in report.results:
-        if isinstance(result, Lost):
-            yield from _failure(result.node, "failed", result.message, result.hint)
+        if isinstance(result, Failed):
+            yield from _failure(result.target, "failed", result.message, result.hint)
 
 
 def outcomes(report: Report) -> Iterator[str]:
@@ -47,18 +48,27 @@ def outcomes(report: Report) -> Iterator[str]:
     for outcome in report.outcomes.values():
         if outcome.exit_code != Exit.OK:
             yield from _failure(
-                outcome.node, outcome.state, outcome.message, outcome.hint, outcome.said
+                outcome.target, outcome.state, outcome.message, outcome.hint, outcome.output
             )
 
 
 def summary(report: Report) -> str:
-    """Nodes by state, seconds, and how many facts are not known."""
-    states = [(report.outcomes.get(result.node) or result).state for result in report.results]
-    counts = ", ".join(f"{count} {state}" for state, count in Counter(states).most_common())
-    nodes = f"{len(report.results)} node{'s' if len(report.results) != 1 else ''}"
+    """Targets by state, seconds, and how many facts are not known. A controller that is ok is not
+    mentioned."""
+    ends = {result.target: report.outcomes.get(result.target) or result for result in report.results}
+    if CONTROLLER in ends and ends[CONTROLLER].state == "ok":
+        del ends[CONTROLLER]
+    states = Counter(end.state for end in ends.values())
+    counts = ", ".join(f"{count} {state}" for state, count in states.most_common())
+    nodes = f"{_count(report)} node{'s' if _count(report) != 1 else ''}"
+    nodes += " and the controller" if CONTROLLER in ends else ""
     things = "1 thing is" if report.unknown == 1 else f"{report.unknown} things are"
     unknown = f" {things} not known." if report.unknown else ""
     return f"{nodes}: {counts or 'nothing to do'} ({report.seconds:.1f} s).{unknown}"
+
+
+def _count(report: Report) -> int:
+    return sum(result.target != CONTROLLER for result in report.results)
 
 
 def diff_lines(change: WriteFile) -> list[str]:
@@ -79,17 +89,17 @@ def _failure(
 def _relevant(log: Iterable[str]) -> list[str]:
     """The last distinct lines; informational ones only if there are no others."""
     lines = [line for line in log if line.strip()]
-    distinct = dict.fromkeys([line for line in lines if not only_informs(line)] or lines)
+    distinct = dict.fromkeys([line for line in lines if not is_routine(line)] or lines)
     return list(distinct)[-_MAX_LOG_LINES:]
 
 
-def _changes(plan: NodePlan) -> Iterator[str]:
+def _changes(plan: Plan) -> Iterator[str]:
     for _, change in plan.changes:
         details = change.details if isinstance(change, WriteFile) else ()
         yield from map(printable, details or (change.title,))
 
 
-def _findings(plan: NodePlan) -> Iterator[str]:
+def _findings(plan: Plan) -> Iterator[str]:
     for finding in sorted(plan.findings, key=lambda finding: -finding.level):
         level, style = _LEVELS[finding.level]
         hint = f" (hint: {finding.hint})" if finding.hint else ""
@@ -113,12 +123,12 @@ def _names(names: list[str], total: int) -> str:
     return printable(", ".join(shown))
 
 
-def _diffs(plans: list[NodePlan], total: int) -> Iterator[str]:
+def _diffs(plans: list[Plan], total: int) -> Iterator[str]:
     nodes: dict[WriteFile, list[str]] = {}
     for plan in plans:
         for _, change in plan.changes:
             if isinstance(change, WriteFile):
-                nodes.setdefault(change, []).append(plan.node)
+                nodes.setdefault(change, []).append(plan.target)
     for change, names in nodes.items():
         title = f"{_names(names, total)}: {printable(change.path)}"
         yield ""

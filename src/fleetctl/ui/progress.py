@@ -18,7 +18,7 @@ from rich.progress import Progress as Rows
 from rich.table import Column
 from rich.text import Text
 
-from fleetctl.model.events import Did, Doing, Ended, Event, Looked, Progress
+from fleetctl.model.events import Did, Doing, Ended, Event, Gathered, Progress
 from fleetctl.ui.console import on_terminal, printable
 
 _MAX_LINES = 5
@@ -48,8 +48,8 @@ class ProgressDisplay:
 
     def update(self, event: Event) -> None:
         match event:
-            case Looked(result):
-                self._waiting.pop(result.node, None)
+            case Gathered(result):
+                self._waiting.pop(result.target, None)
                 self._show_waiting()
             case Doing(node, text):
                 self._set(node, text)
@@ -58,7 +58,7 @@ class ProgressDisplay:
             case Did(node):
                 self._set(node, "working")
             case Ended(outcome):
-                self._remove(outcome.node)
+                self._remove(outcome.target)
         self._draw()
 
     @contextmanager

@@ -1,7 +1,25 @@
-"""How changes are rolled out over a fleet, and the deadlines of one node's change."""
+"""What a command line asks for: which nodes, how they are reached, how changes are rolled out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """The options that all commands which reach nodes have."""
+
+    file: Path | None
+    timeout: float
+    ask_sudo_password: bool
+    sudo_password_file: Path | None
+    as_json: bool
+    only: tuple[str, ...] = ()
+    diff: bool = True
+    forks: int = 32
+    json_events: bool = False
+    limit: str | None = None
+
 
 Share = Callable[[int], int]
 """A count or a percentage, applied to a number of nodes."""
