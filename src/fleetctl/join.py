@@ -13,8 +13,7 @@ from pathlib import Path
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.gather import Access, facts
-from fleetctl.inventory.edit import Edited, with_node
-from fleetctl.inventory.load import DEFAULT_PLACES, read_bytes, usual
+from fleetctl.inventory import DEFAULT_FILES, Edited, default_file, read_bytes, with_node
 from fleetctl.links import Ask, Connector, HostKeys, LocalLink, LoginRefused, authorize
 from fleetctl.model import address
 from fleetctl.model.facts import Facts
@@ -51,7 +50,7 @@ def join(
 
     Errors of the inventory are found before anything is contacted.
     """
-    path = file or usual() or DEFAULT_PLACES[-1]
+    path = file or default_file() or DEFAULT_FILES[-1]
     before = read_bytes(path) if path.exists() else None
     ssh = _ssh(machine.address)
     values = {"ssh": ssh, **({"groups": [machine.group]} if machine.group else {})}
@@ -126,9 +125,7 @@ def _key_check(machine: Machine, yes: bool) -> Ask:
     return check
 
 
-def _look(
-    connector: Connector, node: Node, machine: Machine, yes: bool, timeout: float
-) -> Facts:
+def _look(connector: Connector, node: Node, machine: Machine, yes: bool, timeout: float) -> Facts:
     """With a password, and where no key is accepted, the password is used once to add the key."""
     target = node_target(node)
     assert target is not None

@@ -46,6 +46,4 @@ def plan(
         audited = audit.Audited(node, facts, service, preflight, has_sudo_password)
         findings += audit.findings(audited)
     rival = services.rival(service, facts) if service else None
-    return Plan(
-        target.name, facts, service, rival, tuple(changes), tuple(dict.fromkeys(findings))
-    )
+    return Plan(target.name, facts, service, rival, tuple(changes), tuple(dict.fromkeys(findings)))

@@ -9,9 +9,14 @@ from pydantic import ValidationError
 
 from fleetctl import packaged
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory import document, messages
+from fleetctl.inventory import (
+    InvalidFile,
+    Problem,
+    did_you_mean,
+    document,
+    validation_problems,
+)
 from fleetctl.inventory.document import Value
-from fleetctl.inventory.problems import InvalidFile, Problem, did_you_mean
 from fleetctl.model.facts import Answers, Facts
 from fleetctl.model.fleet import Fleet, Target
 from fleetctl.render import evaluate
@@ -131,7 +136,7 @@ def _entry(value: Value, file: Path, at: int, problems: list[Problem]) -> Entry 
     try:
         step = known[kind].model_validate(arguments if arguments is not None else {})
     except ValidationError as error:
-        for problem in messages.problems(error, arguments, known[kind]):
+        for problem in validation_problems(error, arguments, known[kind]):
             problems.append(Problem((*where, kind, *problem.where), problem.what, problem.hint))
         return None
     return _gated(Entry("", kind, step, file, at), given, problems)
@@ -143,7 +148,7 @@ def _gated(entry: Entry, given: dict[str, Value], problems: list[Problem]) -> En
     name, when, os = str(given.get("name") or ""), given.get("when"), given.get("os")
     if not name.isprintable():
         problems.append(Problem((*where, "name"), f"is {name!r}", "it must be one line of text"))
-    if os not in (None, "linux", "macos"):
+    if os not in (None, *SYSTEMS):
         problems.append(Problem((*where, "os"), f"is {os!r}", "it must be linux or macos"))
     place: Place = "controller" if given.get("on") == "controller" else "nodes"
     if given.get("on") not in (None, *entry.step.places):
@@ -156,6 +161,6 @@ def _gated(entry: Entry, given: dict[str, Value], problems: list[Problem]) -> En
         entry,
         name=name,
         place=place,
-        os=os if os in ("linux", "macos") else None,
+        os=next((known for known in SYSTEMS if known == os), None),
         when=None if when is None else text,
     )

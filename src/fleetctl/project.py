@@ -4,8 +4,7 @@ import os
 from pathlib import Path
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory.load import find, load
-from fleetctl.inventory.problems import Problem, did_you_mean
+from fleetctl.inventory import Problem, did_you_mean, find, load
 from fleetctl.model.fleet import Fleet, Node
 from fleetctl.ui import console
 

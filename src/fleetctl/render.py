@@ -8,11 +8,12 @@ jinja2 is loaded when the first template is, which is while the nodes are still 
 
 from __future__ import annotations
 
+import dataclasses
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fleetctl import packaged
@@ -46,6 +47,41 @@ class Word(str):
         return super().__new__(cls, text)
 
 
+def plain(value: object) -> object:
+    """A value as templates and expressions get it: only text, numbers, tuples and read-only
+    mappings, so that nothing in a project's files can reach an object with methods."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case Mapping():
+            return MappingProxyType({str(key): plain(inner) for key, inner in value.items()})
+        case tuple() | list() | set() | frozenset():
+            return tuple(plain(inner) for inner in value)
+        case Path():
+            return str(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {
+            field.name for field in dataclasses.fields(value) if not field.name.startswith("_")
+        }
+        names = fields | _properties(type(value))
+        return MappingProxyType({name: plain(getattr(value, name)) for name in sorted(names)})
+    return reprlib.repr(value)
+
+
+def _properties(kind: type) -> set[str]:
+    return {name for name, member in vars(kind).items() if isinstance(member, property)}
+
+
+def evaluate(expression: str, values: Mapping[str, object]) -> object:
+    """The value of one expression, as jinja2 understands it."""
+    import jinja2
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    environment = ImmutableSandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=True)
+    compiled = environment.compile_expression(expression, undefined_to_none=False)
+    return compiled(**{name: plain(value) for name, value in values.items()})
+
+
 class Templates:
     """The project's own templates first, then those that come with fleetctl."""
 
@@ -60,9 +96,10 @@ class Templates:
             raise _broken(name, what, f"the name of a template ends in {', '.join(_CODECS)}")
         codec = import_module(f"fleetctl.codecs.{_CODECS[suffix]}")
         written: list[object] = []
+        plain_values = {key: plain(value) for key, value in values.items()}
         try:
             template = self._environment(suffix, codec).get_template(name)
-            text = template.render(values, _written=written)
+            text = template.render(plain_values, _written=written)
         except FleetError:
             raise
         except Exception as error:  # a template is a program, and can fail in any way
@@ -86,10 +123,10 @@ class Templates:
 
     def _environment(self, suffix: str, codec: ModuleType) -> jinja2.Environment:
         import jinja2
-        from jinja2.sandbox import SandboxedEnvironment
+        from jinja2.sandbox import ImmutableSandboxedEnvironment
 
         if suffix not in self._environments:
-            self._environments[suffix] = SandboxedEnvironment(
+            self._environments[suffix] = ImmutableSandboxedEnvironment(
                 loader=jinja2.FileSystemLoader(self._folders),
                 finalize=_writing_with(codec, typed=suffix in _TYPED),
                 undefined=jinja2.StrictUndefined,

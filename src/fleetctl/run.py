@@ -24,9 +24,9 @@ from fleetctl.links import Ask, Connector, HostKeys, Link, LocalLink
 from fleetctl.model.events import Ended, Gathered, Listener, Planned
 from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Fleet, Target
+from fleetctl.model.options import Rollout, Timeouts
 from fleetctl.model.plan import Failed, Level, Plan, Result
 from fleetctl.model.report import Outcome, Report, State
-from fleetctl.model.options import Rollout, Timeouts
 from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
 from fleetctl.render import Templates

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.gather import Access
-from fleetctl.inventory.problems import did_you_mean
-from fleetctl.inventory.select import select
+from fleetctl.inventory import did_you_mean, select
 from fleetctl.links import Link
 from fleetctl.model.fleet import CONTROLLER, Fleet, Target
+from fleetctl.model.options import Flags, Rollout
 from fleetctl.model.plan import Plan
 from fleetctl.model.report import Report
-from fleetctl.model.options import Flags, Rollout
 from fleetctl.project import load_fleet, make_state, one_node
 from fleetctl.run import Request, Task, connected, playbook_task, question_script, run
 from fleetctl.steps import kinds

@@ -71,7 +71,8 @@ def provision(
     """
     from dataclasses import replace
 
-    from fleetctl.session import follow, load_fleet
+    from fleetctl.project import load_fleet
+    from fleetctl.session import follow
 
     if address is not None:
         from fleetctl.join import Machine, join

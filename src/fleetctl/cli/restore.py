@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 @options.for_plan
 def remove(flags: Flags, rollout: Rollout, node: str, models: bool) -> Exit:
     """Undo provision: the node as it was before fleetctl first changed it."""
+    from fleetctl.project import load_fleet, one_node
     from fleetctl.restore import plan_remove
     from fleetctl.run import restore_task
-    from fleetctl.session import follow, load_fleet, one_node
+    from fleetctl.session import follow
 
     fleet = load_fleet(flags.file)
     one_node(fleet, node)

@@ -55,9 +55,7 @@ def trust(
         keys.check(chosen.name, name, key)
     in_doubt = not known or fingerprint is not None
     interactive = prompts.at_terminal()
-    if in_doubt and not prompts.is_expected_key(
-        name, shown, fingerprint, interactive=interactive
-    ):
+    if in_doubt and not prompts.is_expected_key(name, shown, fingerprint, interactive=interactive):
         hint = f"fleetctl trust {chosen.name} --fingerprint {shown}"
         raise FleetError(f"{name} shows {shown}", hint=hint, exit_code=Exit.REFUSED)
     if not known:

@@ -10,8 +10,8 @@ from fleetctl.links import Link
 from fleetctl.model.events import Listener
 from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Target
-from fleetctl.model.plan import Plan
 from fleetctl.model.options import Timeouts
+from fleetctl.model.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,12 @@ class _Work:
         return self._look(todo[-1], facts, held, models_changed=bool(after))
 
     def _look(
-        self, transaction: Transaction, facts: Facts | None, held: ExitStack, *, models_changed: bool
+        self,
+        transaction: Transaction,
+        facts: Facts | None,
+        held: ExitStack,
+        *,
+        models_changed: bool,
     ) -> Facts:
         """Once after the change: what the health check saw is reused, but for changed models."""
         if facts is not None and isinstance(facts.api, Api):
@@ -193,7 +198,7 @@ class _Work:
 
         result = session.run(tell, judge)
         if result.outcome == "disconnected":
-            self._resume_disconnected(transaction, made, held)
+            self._resume_disconnected(transaction, made)
             return None
         held.callback(session.release)
         if result.outcome not in ("committed", "held", "recovered"):
@@ -237,23 +242,19 @@ class _Work:
         try:
             if served and plan.service:
                 specs = [service.spec for service in plan.facts.services]
-                wait_until_up(self.link, self.target, specs, self.context)
+                wait_until_up(self.link, self.target, specs, self.context, any_server=True)
         except Unhealthy as error:
             what = f"{what}; everything was rolled back, but {error}"
             return self._ended("dirty", what, "check its log", output)
         return self._ended("rolled back", what, f"fleetctl check --limit {name}", output)
 
-    def _resume_disconnected(
-        self, transaction: Transaction, made: list[str], held: ExitStack
-    ) -> None:
+    def _resume_disconnected(self, transaction: Transaction, made: list[str]) -> None:
         """Nothing is run blindly: the node rolls back or has committed, and then we look."""
         lost = "the connection was lost during the change"
         try:
             with ExitStack() as lock:
                 result = self._reconnect(transaction, lock)
-                plan = self.context.replan(
-                    self.target, self.context.look(self.link, self.target)
-                )
+                plan = self.context.replan(self.target, self.context.look(self.link, self.target))
         except FleetError as error:
             what = f"{lost}, and again: {error.message}; the node rolls back automatically"
             raise self._ended("failed", what, "run it again when it is reachable") from error

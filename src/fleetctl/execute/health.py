@@ -7,7 +7,7 @@ from fleetctl.errors import FleetError
 from fleetctl.execute.context import RunContext
 from fleetctl.gather import service_facts
 from fleetctl.links import Link
-from fleetctl.model.facts import Facts, Service, ServiceSpec, Unknown
+from fleetctl.model.facts import Api, Facts, Service, ServiceSpec, Unknown
 from fleetctl.model.fleet import Target
 from fleetctl.model.plan import Level, Plan, Restart
 
@@ -45,16 +45,24 @@ def _problem(plan: Plan) -> str:
 
 
 def wait_until_up(
-    link: Link, target: Target, specs: Sequence[ServiceSpec], context: RunContext
+    link: Link,
+    target: Target,
+    specs: Sequence[ServiceSpec],
+    context: RunContext,
+    *,
+    any_server: bool = False,
 ) -> Service | None:
-    """The first of these services that runs and answers; raises Unhealthy."""
+    """The service of these that runs and answers; raises Unhealthy.
+
+    With `any_server` the answer is enough, however the server was started.
+    """
     seconds = context.timeouts.healthy
     title = specs[0].title
     deadline = time.monotonic() + seconds
     while True:
         found, api = service_facts(link, target, specs, context.access)
         service = max(found, key=lambda each: (each.active, each.restarts), default=None)
-        if service and service.pid and not isinstance(api, Unknown):
+        if isinstance(api, Api) and (any_server or (service and service.pid)):
             return service
         if service and service.restarts >= _CRASHES:
             raise Unhealthy(f"{title} crashed {service.restarts + 1} times")

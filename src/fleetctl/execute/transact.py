@@ -6,15 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from fleetctl import services
 from fleetctl.links import Process
 from fleetctl.model import address
 from fleetctl.model.facts import Scope
 from fleetctl.model.fleet import Target
-from fleetctl.model.plan import Plan, Recover, Stage, TransactionChange
 from fleetctl.model.options import Timeouts
+from fleetctl.model.plan import Plan, Recover, Stage, TransactionChange
 from fleetctl.shell import SYSTEMS, survey
 from fleetctl.shell.transaction import Supervisor, Transaction, script
 
@@ -115,7 +115,7 @@ class Session:
                         result.outcome = "held"
                     break
                 case _ if word in get_args(Outcome):
-                    result.outcome, result.detail = word, text
+                    result.outcome, result.detail = cast("Outcome", word), text
         return result
 
     def release(self) -> None:

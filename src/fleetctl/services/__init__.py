@@ -46,20 +46,18 @@ def describe(service: ServiceSpec) -> tuple[ServiceSpec, ...]:
 
 def questions(specs: Sequence[ServiceSpec]) -> list[Question]:
     """launchd is asked about the jobs of every way to run a service on a Mac."""
-    found = [
-        question
-        for manager in _MANAGERS
-        if manager is not launchd
-        for question in manager.questions(_of(manager, specs))
+    on_macs = [spec for spec in specs if spec.mode not in systemd.MODES]
+    return [
+        *systemd.questions(_of(systemd, specs)),
+        *launchd.questions(on_macs),
+        *ollama_app.questions(_of(ollama_app, specs)),
+        *homebrew.questions(_of(homebrew, specs)),
     ]
-    return [*found, *launchd.questions([spec for spec in specs if spec.mode not in systemd.MODES])]
 
 
 def read(specs: Sequence[ServiceSpec], answers: Answers) -> tuple[Service, ...]:
     return tuple(
-        service
-        for manager in _MANAGERS
-        for service in manager.read(_of(manager, specs), answers)
+        service for manager in _MANAGERS for service in manager.read(_of(manager, specs), answers)
     )
 
 
@@ -78,7 +76,9 @@ def supervisor(service: Service, rival: Service | None) -> Supervisor:
     return replace(own, library=libraries, displace=other.displace, give_back=other.give_back)
 
 
-def rival(service: Service, facts: Facts, displaced: frozenset[str] = frozenset()) -> Service | None:
+def rival(
+    service: Service, facts: Facts, displaced: frozenset[str] = frozenset()
+) -> Service | None:
     """Another service that runs the same server now, or did before ours displaced it."""
     others = (each for each in facts.services if each.active or each.mode in displaced)
     same = (each for each in others if each.scope == service.scope)

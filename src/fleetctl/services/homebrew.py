@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from fleetctl.codecs import homebrew_env
-from fleetctl.model.facts import Answers, Service, ServiceFile, ServiceSpec
+from fleetctl.model.facts import Answers, Mode, Service, ServiceFile, ServiceSpec
 from fleetctl.services import launchd
 from fleetctl.shell import Question, quote
 from fleetctl.shell.transaction import Supervisor
 
-MODES = ("brew",)
+MODES: tuple[Mode, ...] = ("brew",)
 
 _FORMULA = "ollama"
 _LABELS = (f"sh.brew.{_FORMULA}", f"homebrew.mxcl.{_FORMULA}")
@@ -25,9 +25,7 @@ def describe(service: ServiceSpec) -> Iterator[ServiceSpec]:
         values = ServiceFile(
             f"~/.homebrew/services/{_FORMULA}.env", "launchd/homebrew.brew", homebrew_env.decode
         )
-        yield replace(
-            service, mode="brew", scope="user", files=(values,), log="", ids=_LABELS
-        )
+        yield replace(service, mode="brew", scope="user", files=(values,), log="", ids=_LABELS)
 
 
 def questions(specs: Sequence[ServiceSpec]) -> list[Question]:
@@ -57,8 +55,7 @@ def read(specs: Sequence[ServiceSpec], answers: Answers) -> Iterator[Service]:
             mac.service(spec, job, logs=answer),
             loaded=bool(job.text),
             blocked=f"{version} cannot set variables for a service" if old and job.text else "",
-            hint=f"update Homebrew to {floor}; or stop its service of Ollama, and set "
-            "ollama.service: agent",
+            hint=f"get Homebrew {floor}; or stop its service of Ollama, with ollama.service: agent",
             enabled=not set(_LABELS) & mac.disabled,
             definition=f"{prefix}/opt/{_FORMULA}",
         )

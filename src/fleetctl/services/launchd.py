@@ -15,6 +15,8 @@ from fleetctl.model.facts import (
     LARGEST_FILE,
     Answer,
     Answers,
+    Mode,
+    Scope,
     Service,
     ServiceFile,
     ServiceSpec,
@@ -24,7 +26,7 @@ from fleetctl.model.facts import (
 from fleetctl.shell import HOST, Question, files_in, in_shell, quote
 from fleetctl.shell.transaction import Supervisor
 
-MODES = ("daemon", "agent")
+MODES: tuple[Mode, ...] = ("daemon", "agent")
 PREFIX = "dev.fleetctl"
 SHELL = Path(__file__).with_name("launchd.sh").read_text()
 
@@ -48,13 +50,14 @@ def environment_in(text: str) -> Mapping[str, str]:
 
 def describe(service: ServiceSpec) -> Iterator[ServiceSpec]:
     label = f"{PREFIX}.{service.name}"
-    for mode, scope in (("daemon", "system"), ("agent", "user")):
+    ways: tuple[tuple[Mode, Scope], ...] = (("daemon", "system"), ("agent", "user"))
+    for mode, scope in ways:
         path = f"{_PLACES[mode]}/{label}.plist"
         plist = ServiceFile(path, f"launchd/{mode}.plist", environment_in, defines=True)
         yield replace(
             service,
-            mode=mode,  # type: ignore[arg-type]
-            scope=scope,  # type: ignore[arg-type]
+            mode=mode,
+            scope=scope,
             files=(plist,),
             ids=(label,),
         )

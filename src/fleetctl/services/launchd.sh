@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC2154
+# shellcheck shell=sh disable=SC2154,SC2009
 # Jobs of launchd: what a Mac is asked, and how its jobs are controlled. docs/macos.md has the sources.
 
 # ask_launchd LABEL...: whether there is a session at the screen, and what is known of these jobs.

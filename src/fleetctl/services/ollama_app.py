@@ -5,12 +5,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from fleetctl.codecs import sh
-from fleetctl.model.facts import Answers, Service, ServiceFile, ServiceSpec, Source
+from fleetctl.model.facts import Answers, Mode, Service, ServiceFile, ServiceSpec, Source
 from fleetctl.services import launchd
 from fleetctl.shell import Question
 from fleetctl.shell.transaction import Supervisor
 
-MODES = ("app",)
+MODES: tuple[Mode, ...] = ("app",)
 
 _NAME = "ollama"
 _LABEL = f"{launchd.PREFIX}.ollama-env"

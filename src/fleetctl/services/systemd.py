@@ -12,6 +12,7 @@ from fleetctl.model.facts import (
     Answer,
     Answers,
     File,
+    Mode,
     Scope,
     Service,
     ServiceFile,
@@ -22,7 +23,7 @@ from fleetctl.model.facts import (
 from fleetctl.shell import Question, files_in, in_shell, quote
 from fleetctl.shell.transaction import Supervisor
 
-MODES = ("system", "user")
+MODES: tuple[Mode, ...] = ("system", "user")
 
 _DROP_IN = "zz-fleetctl.conf"
 """Drop-ins are read in the order of their names, so that ours comes last."""
@@ -41,9 +42,7 @@ def describe(service: ServiceSpec) -> Iterator[ServiceSpec]:
         values = ServiceFile(
             f"{ours}/{service.name}.env", "systemd/service.env", systemd_env_file.decode
         )
-        drop_in = ServiceFile(
-            f"{units}/{unit}.d/{_DROP_IN}", "systemd/drop-in.conf", defines=True
-        )
+        drop_in = ServiceFile(f"{units}/{unit}.d/{_DROP_IN}", "systemd/drop-in.conf", defines=True)
         yield replace(service, mode=scope, scope=scope, files=(values, drop_in), log="")
 
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2086
 # A unit of systemd: what is asked about it, and how it is controlled.
 
 user_runtime() {
@@ -22,7 +22,6 @@ ask_unit() {
     value=${line#*=}
     case $line in
       (FragmentPath=*) set -- "$@" "$value";;
-      # shellcheck disable=SC2086  it is a list of words
       (DropInPaths=*) set -- "$@" $value;;
       (EnvironmentFiles=*) set -- "$@" "${value%%" (ignore_errors="*}";;
       (MainPID=*) pid=$value;;

@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2016
 # What every script begins with. A Mac's SSH session has only the system's folders in its PATH; what
 # is there is extended, never replaced.
 

@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2012
 # What fleetctl keeps on a machine, below the folder that transaction.sh describes. The last two
 # arguments of each function are a scope and its folder.
 
@@ -26,7 +26,6 @@ ask_backups() {
   [ -d "$4" ] || return 1
   first=$1 limit=$2 folder=$4
   set --
-  # shellcheck disable=SC2012  the names are numbers
   for number in $(ls "$folder/backups" | sort -rn); do
     [ "$number" -lt "$first" ] || set -- "$@" "$folder/backups/$number"/*/
   done

@@ -13,9 +13,15 @@ SCOPES: tuple[Scope, ...] = get_args(Scope)
 
 _PROGRAM = "ollama"
 _FOLDERS = (
-    "~/.local/bin", "/usr/local/bin", "/usr/bin", "/opt/homebrew/bin", "~/homebrew/bin", "/snap/bin",
-    "/Applications/Ollama.app/Contents/Resources", "~/Applications/Ollama.app/Contents/Resources",
-)  # fmt: skip
+    "~/.local/bin",
+    "/usr/local/bin",
+    "/usr/bin",
+    "/opt/homebrew/bin",
+    "~/homebrew/bin",
+    "/snap/bin",
+    "/Applications/Ollama.app/Contents/Resources",
+    "~/Applications/Ollama.app/Contents/Resources",
+)
 
 _SYSTEM_STATE: dict[Os, str] = {"linux": "/var/lib/fleetctl", "macos": "/var/db/fleetctl"}
 _USER_STATE = "~/.local/state/fleetctl"

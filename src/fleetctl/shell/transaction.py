@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from fleetctl.model.facts import Scope
+from fleetctl.model.options import Timeouts
 from fleetctl.model.plan import (
     Forget,
     Recover,
@@ -15,7 +16,6 @@ from fleetctl.model.plan import (
     TransactionChange,
     WriteFile,
 )
-from fleetctl.model.options import Timeouts
 from fleetctl.shell.protocol import COMMON, LOCK, quote
 
 _LIBRARY = Path(__file__).with_name("transaction.sh")

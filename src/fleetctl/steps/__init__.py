@@ -1,4 +1,4 @@
-"""One kind of step a file: what it asks a target, how it reads the answers, what it would change."""
+"""One kind of step a file: what it asks, how it reads the answers, what it would change."""
 
 import pkgutil
 from collections.abc import Iterator, Mapping

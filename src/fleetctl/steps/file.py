@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from fleetctl.model.facts import ABSENT, Answers, File, Unknown
+from fleetctl.model.facts import ABSENT, Answers, File, Scope, Unknown
 from fleetctl.model.fleet import Target
 from fleetctl.model.plan import Change, Finding, Level, WriteFile
 from fleetctl.shell import Question, files_in, files_question
@@ -60,7 +60,7 @@ class FileStep(Step):
             values = {"node": context.target.node, "fleet": context.fleet}
             after = context.templates.render(self.template, values)
         path = self._on(context.target)
-        scope = "system" if self.sudo else "user"
+        scope: Scope = "system" if self.sudo else "user"
         yield from difference(
             seen, WriteFile(path, None, after or "", int(self.mode, 8), scope=scope)
         )

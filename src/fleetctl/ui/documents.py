@@ -10,7 +10,7 @@ from dataclasses import asdict
 from fleetctl.errors import Exit, FleetError
 from fleetctl.model.events import Ended, Event, Gathered, Planned
 from fleetctl.model.fleet import CONTROLLER, Fleet, Node, Ssh
-from fleetctl.model.plan import Change, Finding, Failed, Result, WriteFile
+from fleetctl.model.plan import Change, Failed, Finding, Result, WriteFile
 from fleetctl.model.report import Outcome, Report
 from fleetctl.ui.console import FORMAT
 from fleetctl.ui.fleet import settings

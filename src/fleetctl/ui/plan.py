@@ -55,7 +55,9 @@ def outcomes(report: Report) -> Iterator[str]:
 def summary(report: Report) -> str:
     """Targets by state, seconds, and how many facts are not known. A controller that is ok is not
     mentioned."""
-    ends = {result.target: report.outcomes.get(result.target) or result for result in report.results}
+    ends = {
+        result.target: report.outcomes.get(result.target) or result for result in report.results
+    }
     if CONTROLLER in ends and ends[CONTROLLER].state == "ok":
         del ends[CONTROLLER]
     states = Counter(end.state for end in ends.values())
