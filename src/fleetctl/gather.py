@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
 from dataclasses import dataclass, replace
 
 from fleetctl import backends, way_back
-from fleetctl.errors import FleetError
-from fleetctl.links import Link, exchange
-from fleetctl.links.dial import Dialler
-from fleetctl.links.elevate import root_shell
-from fleetctl.links.local import LocalLink
+from fleetctl.links import (
+    Connector,
+    Link,
+    LocalLink,
+    answers,
+    read_answers,
+    root_shell,
+    send_questions,
+    transport,
+)
 from fleetctl.model import address
 from fleetctl.model.facts import UNREADABLE, Api, Facts, File, Host, Unknown
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import NodePlan
-from fleetctl.ollama.api import Client, NoAnswer
+from fleetctl.ollama import Client, NoAnswer
 from fleetctl.playbook import Entry
 from fleetctl.shell import Part, Record, quote, survey
 from fleetctl.steps import preflight
 
-_MOST_SECONDS_TO_CONNECT = 10
-"""Within a machine, a connection is there at once, or never."""
+_MAX_SECONDS = 10
+"""Loopback connects and answers immediately or not at all, so the time-out is short."""
 
 
 def questions(playbook: Iterable[Entry]) -> list[Part]:
@@ -50,14 +54,14 @@ class Task:
 class Observer:
     """Looks at nodes, and plans for them: what is the same for all nodes of a run."""
 
-    dialler: Dialler
+    connector: Connector
     task: Task
     timeout: float
     password: str | None = None
 
     def connect(self, node: Node) -> Link:
         assert node.ssh is not None
-        return LocalLink() if node.ssh.is_local else self.dialler.dial(node.name, node.ssh)
+        return LocalLink() if node.ssh.is_local else self.connector.connect(node.name, node.ssh)
 
     def plan(self, link: Link, node: Node) -> NodePlan:
         return self.task.planner(node, self.facts(link, node))
@@ -65,15 +69,15 @@ class Observer:
     def facts(self, link: Link, node: Node) -> Facts:
         """The API is asked while the script runs. What needs root and a password comes last."""
         shell = link.shell()
-        nonce = exchange.send(shell, self.task.parts)
+        nonce = send_questions(shell, self.task.parts)
         api = ask(link, node.listens, self.timeout)
-        records = exchange.records(shell, nonce, self.timeout)
+        records = read_answers(shell, nonce, self.timeout)
         host = survey.host(records)
         services = backends.read(records)
         hidden = any(service.hides_from_us for service in services) or _unreadable(records)
         if hidden and host.uid != 0 and self.password is not None:
             root = root_shell(link, self.password, self.timeout)
-            records |= exchange.answers(root, self._parts_for_root(host), self.timeout)
+            records |= answers(root, self._parts_for_root(host), self.timeout)
             services = backends.read(records)
         if isinstance(api, Unknown):
             running = (service.listens for service in services if service.active)
@@ -103,19 +107,15 @@ def _unreadable(records: Mapping[str, Record]) -> bool:
     return any(section == UNREADABLE for section in sections)
 
 
-def client(link: Link, listens: str, timeout: float) -> closing[Client]:
-    """Ollama's API, through the link, from the node itself."""
-    host, port = address.place_of(listens)
-    try:
-        stream = link.tcp(host, port, min(timeout, _MOST_SECONDS_TO_CONNECT))
-        return closing(Client(stream, host, port))
-    except (OSError, EOFError, FleetError):
-        raise NoAnswer(f"nothing answers at {host} port {port}") from None
+def client(link: Link, listens: str, timeout: float) -> Client:
+    """Ollama's API, requested from the node itself."""
+    url = f"http://{address.join_host_port(*address.place_of(listens))}"
+    return Client(url, timeout=timeout, transport=transport(link, min(timeout, _MAX_SECONDS)))
 
 
 def ask(link: Link, listens: str, timeout: float) -> Api | Unknown:
     try:
-        with client(link, listens, timeout) as api:
+        with client(link, listens, min(timeout, _MAX_SECONDS)) as api:
             return api.facts()
     except NoAnswer as error:
         return Unknown(str(error))

@@ -18,9 +18,7 @@ from fleetctl.execute.interrupt import patient
 from fleetctl.execute.node import Means, carry_out
 from fleetctl.execute.parallel import failure, in_parallel
 from fleetctl.gather import Observer, Task, questions
-from fleetctl.links import Link
-from fleetctl.links.dial import Dialler
-from fleetctl.links.host_keys import Ask, HostKeys
+from fleetctl.links import Ask, Connector, HostKeys, Link
 from fleetctl.model.events import Ended, Listener, Looked, Planned
 from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Fleet, Node
@@ -34,7 +32,7 @@ from fleetctl.shell import script
 from fleetctl.shell.transaction import Patience
 
 _WAITING = 256
-"""So many nodes may be waited for at once; the dialler sees to it that fewer are worked on."""
+"""So many nodes may be waited for at once; the connector sees to it that fewer are worked on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def run(
     gc.freeze()  # what was loaded until now stays
     gc.enable()
     observer = _observer(request, task or as_the_playbook_says(request))
-    with closing(observer.dialler):
+    with closing(observer.connector):
         results = _look_at_all(request, observer, tell)
         report = Report(results, time.monotonic() - started)
         tell(Planned(report))
@@ -91,7 +89,9 @@ def run(
 
 def _observer(request: Request, task: Task) -> Observer:
     return Observer(
-        dialler=Dialler(host_keys_of(request.fleet, request.ask), request.timeout, request.forks),
+        connector=Connector(
+            host_keys_of(request.fleet, request.ask), request.timeout, request.forks
+        ),
         task=task,
         timeout=request.timeout,
         password=request.password() if request.password else None,
@@ -103,7 +103,7 @@ def connected(request: Request) -> Iterator[tuple[Link, Observer]]:
     """To the one node of a request, to ask it something else; no playbook is needed for that."""
     (node,) = request.nodes
     observer = _observer(request, Task([]))
-    with closing(observer.dialler), closing(observer.connect(node)) as link:
+    with closing(observer.connector), closing(observer.connect(node)) as link:
         yield link, observer
 
 

@@ -21,10 +21,7 @@ from fleetctl.errors import Exit, FleetError
 from fleetctl.gather import Observer, Task, questions
 from fleetctl.inventory.edit import Edited, with_node
 from fleetctl.inventory.load import DEFAULT_PLACES, read_bytes, usual
-from fleetctl.links.authorize import authorize
-from fleetctl.links.dial import Dialler
-from fleetctl.links.host_keys import Ask, HostKeys
-from fleetctl.links.reasons import LoginRefused
+from fleetctl.links import Ask, Connector, HostKeys, LoginRefused, authorize
 from fleetctl.model import address
 from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Node
@@ -58,9 +55,9 @@ def add(
     state = edited.fleet.state
     again = f"fleetctl provision --add {shlex.quote(target)}"
     keys = HostKeys(state / "known_hosts", _judge(again, fingerprint, yes), in_inventory=False)
-    with closing(Dialler(keys, timeout)) as dialler:
+    with closing(Connector(keys, timeout)) as connector:
         node = edited.fleet.nodes[called or _UNNAMED]
-        observer = Observer(dialler, Task(questions(())), timeout)
+        observer = Observer(connector, Task(questions(())), timeout)
         try:
             facts = _look(observer, node, password, yes)
         except LoginRefused as error:
@@ -161,14 +158,14 @@ def _facts(observer: Observer, node: Node) -> Facts:
 
 def _let_key_in(observer: Observer, node: Node, password: Password) -> None:
     assert node.ssh is not None
-    key = observer.dialler.public_key(node.ssh)
+    key = observer.connector.public_key(node.ssh)
     if key is None:
         raise FleetError(
             "there is no key of yours to let in",
             hint="make one with ssh-keygen; if it has a passphrase: ssh-add",
             exit_code=Exit.UNREACHABLE,
         )
-    with closing(observer.dialler.dial(node.name, node.ssh, password())) as link:
+    with closing(observer.connector.connect(node.name, node.ssh, password())) as link:
         added = authorize(link, key, observer.timeout)
     console.talk(f"your key is in its ~/.ssh/authorized_keys {'now' if added else 'already'}")
 

@@ -19,8 +19,7 @@ def mac_report(as_json: bool) -> None:
     import platform
 
     from fleetctl.backends.launchd import REPORT
-    from fleetctl.links.exchange import collect
-    from fleetctl.links.local import LocalLink
+    from fleetctl.links import LocalLink, collect
 
     if platform.system() != "Darwin":
         raise FleetError("this is not a Mac", hint="run it on one", exit_code=Exit.USAGE)

@@ -39,8 +39,8 @@ def trust(
     A jump host on the way comes first. Compare the fingerprint with the one that the machine shows:
     ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub
     """
-    from fleetctl.links import host_keys
-    from fleetctl.links.dial import Dialler
+    from fleetctl.links import Connector
+    from fleetctl.links import fingerprint as fingerprint_of
     from fleetctl.run import host_keys_of
 
     fleet = load_fleet(file)
@@ -48,8 +48,8 @@ def trust(
     if chosen.ssh is None or chosen.ssh.is_local:
         raise FleetError(f"{node} is this machine, and has no host key", exit_code=Exit.USAGE)
     keys = host_keys_of(fleet)
-    name, key = Dialler(keys, timeout).host_key(chosen.name, chosen.ssh)
-    shown = host_keys.fingerprint(key.asbytes())
+    name, key = Connector(keys, timeout).host_key(chosen.name, chosen.ssh)
+    shown = fingerprint_of(key.asbytes())
     known = keys.knows(name, key)
     if not known and keys.known(name) and not replace:
         keys.check(chosen.name, name, key)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from fleetctl.gather import client
-from fleetctl.links import Link
-from fleetctl.links.exchange import answers
-from fleetctl.ollama.api import NoAnswer
+from fleetctl.links import Link, answers
+from fleetctl.ollama import NoAnswer
 from fleetctl.shell import Part, ports
 
 

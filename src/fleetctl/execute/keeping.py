@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from fleetctl.gather import Observer
-from fleetctl.links import Link
-from fleetctl.links.elevate import root_shell
-from fleetctl.links.exchange import answers
+from fleetctl.links import Link, answers, root_shell
 from fleetctl.model.facts import Scope
 from fleetctl.shell import Part, Record
 from fleetctl.shell.survey import find_state

@@ -11,7 +11,7 @@ from fleetctl.links import Link
 from fleetctl.model.events import Did, Listener, Pulling
 from fleetctl.model.fleet import Node
 from fleetctl.model.plan import ModelChange, PullModel
-from fleetctl.ollama.api import NoAnswer, Progress
+from fleetctl.ollama import NoAnswer, Progress
 
 _STALLED = 60.0
 _TELL_EVERY = 0.2

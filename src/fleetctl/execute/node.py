@@ -15,8 +15,7 @@ from fleetctl.execute.parallel import failure
 from fleetctl.execute.session import Course, Session
 from fleetctl.execute.transactions import transactions
 from fleetctl.gather import Observer
-from fleetctl.links import Link, Process
-from fleetctl.links.elevate import root_shell
+from fleetctl.links import Link, Process, root_shell
 from fleetctl.model.events import Did, Doing, Listener, Noted
 from fleetctl.model.facts import Api
 from fleetctl.model.fleet import Node

@@ -1,38 +1,33 @@
-"""A shell as root: one that is, or becomes `sudo /bin/sh -s`, and says so before more is sent."""
-
-from __future__ import annotations
+"""A root shell on a node: the login shell if it is root's, else one started by sudo."""
 
 import secrets
 import time
 from contextlib import suppress
+from pathlib import Path
 
 from fleetctl.errors import FleetError
-from fleetctl.links import Link, Process
+from fleetctl.links.link import Link, Process
 
-# `-k`, or credentials that sudo has cached would hand the password to the shell as a command.
-_BECOME = """{{
-[ "$(id -u)" != 0 ] || exec /bin/sh -c 'printf "root {nonce}\\n"; exec /bin/sh -s'
-printf 'ready {nonce}\\n'
-exec sudo {options} /bin/sh -c 'printf "root {nonce}\\n"; exec /bin/sh -s'
-}}
-"""
-
-
+_BECOME_ROOT = Path(__file__).with_name("sudo.sh").read_text()
+_UNATTENDED = "-n"
+# `-k`: with cached credentials sudo would not read the password, and the root shell would run it.
+_FROM_STDIN = "-k -S -p ''"
 _SECONDS_TO_EXPLAIN = 1
 
 
 def root_shell(link: Link, password: str | None, timeout: float) -> Process:
-    """`password` is None where there is none. It is tried once, and goes through stdin only.
+    """Raises FleetError if sudo refuses. A password is tried once, and sent on stdin only.
 
-    Where sudo needs none, the shell behind it would take the password for a command.
+    sudo without a password is tried first: if none is needed, sudo does not read one, and the
+    root shell would run it as a command.
     """
     if password is not None:
         with suppress(FleetError):
             return root_shell(link, None, timeout)
     nonce = secrets.token_hex(16)
+    options = _UNATTENDED if password is None else _FROM_STDIN
     shell = link.shell()
-    options = "-n" if password is None else "-k -S -p ''"
-    shell.send(_BECOME.format(nonce=nonce, options=options).encode())
+    shell.send(f"{_BECOME_ROOT}become_root {nonce} {options}\n".encode())
     try:
         if password is not None:
             _wait_for(shell, f"ready {nonce}\n", timeout)
@@ -44,20 +39,20 @@ def root_shell(link: Link, password: str | None, timeout: float) -> Process:
     return shell
 
 
-def _wait_for(shell: Process, word: str, timeout: float) -> None:
-    """Whatever sudo says instead means no: a second try would use up the account's patience."""
+def _wait_for(shell: Process, line: str, timeout: float) -> None:
+    """Any message of sudo's is a refusal: another try could lock the account."""
     deadline = time.monotonic() + timeout
-    heard, said = "", ""
+    output, errors = "", ""
     while (left := deadline - time.monotonic()) > 0:
         received = shell.receive(left)
         if received is not None:
-            heard += received[0].decode(errors="replace")
-            said += received[1].decode(errors="replace")
-        if heard.endswith(word):
+            output += received[0].decode(errors="replace")
+            errors += received[1].decode(errors="replace")
+        if output.endswith(line):
             return
         if received is None:
             break
-        if said.strip():
+        if errors.strip():
             deadline = min(deadline, time.monotonic() + _SECONDS_TO_EXPLAIN)
-    last = ([line.strip() for line in said.splitlines() if line.strip()] or ["no answer"])[-1]
+    last = ([text.strip() for text in errors.splitlines() if text.strip()] or ["no answer"])[-1]
     raise FleetError(f"sudo did not let us in: {last}", hint="try -K and the right password")

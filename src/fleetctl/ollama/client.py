@@ -1,20 +1,22 @@
-"""A typed client for Ollama's API, over one stream that stays open."""
+"""A typed client of Ollama's API. What it reads is limited in time and in size."""
 
 from __future__ import annotations
 
-import http.client
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from fleetctl.model import address
 from fleetctl.model.facts import Api
 
-_LARGEST = 8 * 2**20
-_LONGEST_LINE = 2**20
+if TYPE_CHECKING:
+    import httpx
+
+_MAX_BODY = 8 * 2**20
+_MAX_LINE = 2**20
+_MAX_SECONDS_TO_CONNECT = 10
 
 
 class _Version(BaseModel):
@@ -31,7 +33,7 @@ class _Models(BaseModel):
 
 
 class Progress(BaseModel):
-    """A line of the answer to a pull; what has no total yet is only a status."""
+    """A line of the answer to a pull. Without a total it is only a status."""
 
     status: str = ""
     error: str = ""
@@ -44,24 +46,45 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 class NoAnswer(Exception):
-    """Nothing, or nothing sensible, came back; the text says what."""
+    """No answer, an error, or not an answer of Ollama's; the text says which."""
 
 
 class Client:
-    """Speaks to the address that Ollama listens on, so that its check of the Host header passes."""
+    """A context manager; the first request connects, and all use one connection.
 
-    def __init__(self, stream: Any, host: str, port: int) -> None:
-        self._connection = http.client.HTTPConnection(host, port)
-        self._connection.sock = stream
+    `base_url` must name the address that Ollama listens on: Ollama checks the Host header.
+    `timeout` limits each request as a whole; for a pull it limits each wait for data.
+    Without a transport the client connects directly; proxies of the environment are not used.
+    """
+
+    def __init__(
+        self, base_url: str, *, timeout: float, transport: httpx.BaseTransport | None = None
+    ) -> None:
+        from fleetctl.ollama.http import BoundedTransport, httpx  # takes 30 ms to import
+
+        self._http = httpx.Client(
+            base_url=base_url,
+            transport=transport or BoundedTransport(),
+            trust_env=False,
+            headers={"Accept-Encoding": "identity"},
+            timeout=httpx.Timeout(timeout, connect=min(timeout, _MAX_SECONDS_TO_CONNECT)),
+        )
+        self._timeout = timeout
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
 
     def close(self) -> None:
-        self._connection.close()
+        self._http.close()
 
     def facts(self) -> Api:
         version = self._get("/api/version", _Version)
         present = self._get("/api/tags", _Models)
         return Api(
-            listens=address.join_host_port(self._connection.host, self._connection.port),
+            listens=address.join_host_port(*self._place),
             version=version.version,
             models={model.name: model.digest for model in present.models or ()},
         )
@@ -71,49 +94,82 @@ class Client:
         return [model.name for model in self._get("/api/ps", _Models).models or ()]
 
     def pull(self, model: str) -> Iterator[Progress]:
-        """Ends when Ollama has said `success`; an error may come at any moment, inside a 200."""
-        response = self._request("POST", "/api/pull", {"model": model, "stream": True})
-        while True:
-            with _answering("/api/pull"):
-                line = response.readline(_LONGEST_LINE)
-            if not line:
-                raise NoAnswer("the download ended before it was complete")
-            progress = _read("/api/pull", line, Progress)
-            if progress.error:
-                raise NoAnswer(progress.error)
-            yield progress
-            if progress.status == "success":
-                return
+        """Ends after `success`. Ollama reports an error at any time, inside a 200."""
+        body = {"model": model, "stream": True}
+        with self._response("POST", "/api/pull", body, stream=True) as response:
+            for line in _lines(response):
+                progress = _read("/api/pull", line, Progress)
+                if progress.error:
+                    raise NoAnswer(progress.error)
+                yield progress
+                if progress.status == "success":
+                    return
+        raise NoAnswer("the download ended before it was complete")
 
     def delete(self, model: str) -> None:
-        with _answering("/api/delete"):
-            self._request("DELETE", "/api/delete", {"model": model}).read(_LARGEST)
+        with self._response("DELETE", "/api/delete", {"model": model}) as response:
+            _body(response)
 
     def _get(self, path: str, kind: type[Answer]) -> Answer:
-        with _answering(path):
-            said = self._request("GET", path).read(_LARGEST)
-        return _read(path, said, kind)
+        with self._response("GET", path) as response:
+            return _read(path, _body(response), kind)
 
-    def _request(
-        self, method: str, path: str, body: dict[str, object] | None = None
-    ) -> http.client.HTTPResponse:
-        with _answering(path):
-            self._connection.request(method, path, json.dumps(body) if body else None)
-            response = self._connection.getresponse()
-            if response.status == 200:
-                return response
-            said = response.read(_LARGEST)
-        why = _read(path, said, Progress).error if said.startswith(b"{") else ""
-        raise NoAnswer(why or f"{path} was answered with HTTP {response.status}")
+    @contextmanager
+    def _response(
+        self, method: str, path: str, body: dict[str, object] | None = None, *, stream: bool = False
+    ) -> Iterator[httpx.Response]:
+        from fleetctl.ollama.http import DEADLINE, httpx
+
+        extensions = {} if stream else {DEADLINE: self._timeout}
+        try:
+            with self._http.stream(method, path, json=body, extensions=extensions) as response:
+                if response.status_code != 200:
+                    raise NoAnswer(_refusal(path, response))
+                yield response
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            host, port = self._place
+            raise NoAnswer(f"nothing answers at {host} port {port}") from error
+        except httpx.TimeoutException as error:
+            raise NoAnswer(f"{path} was not answered in {self._timeout:g} s") from error
+        except httpx.HTTPError as error:
+            why = " ".join(str(error).split()) or type(error).__name__
+            raise NoAnswer(f"{path} was not answered: {why}") from error
+
+    @property
+    def _place(self) -> tuple[str, int]:
+        url = self._http.base_url
+        return url.host, url.port or (443 if url.scheme == "https" else 80)
 
 
-@contextmanager
-def _answering(path: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, EOFError, http.client.HTTPException) as error:
-        why = " ".join(str(error).split()) or type(error).__name__
-        raise NoAnswer(f"{path} was not answered: {why}") from error
+def _body(response: httpx.Response) -> bytes:
+    """Cut off at the limit; what is left is then not valid JSON."""
+    body = bytearray()
+    for data in response.iter_raw():
+        body += data
+        if len(body) > _MAX_BODY:
+            break
+    return bytes(body[:_MAX_BODY])
+
+
+def _lines(response: httpx.Response) -> Iterator[bytes]:
+    """A line over the limit is cut, and then is not valid JSON."""
+    rest = bytearray()
+    for data in response.iter_raw():
+        rest += data
+        if b"\n" in data:
+            *lines, rest = rest.split(b"\n")
+            yield from map(bytes, lines)
+        if len(rest) > _MAX_LINE:
+            yield bytes(rest[:_MAX_LINE])
+            return
+    if rest:
+        yield bytes(rest)
+
+
+def _refusal(path: str, response: httpx.Response) -> str:
+    body = _body(response)
+    why = _read(path, body, Progress).error if body.startswith(b"{") else ""
+    return why or f"{path} was answered with HTTP {response.status_code}"
 
 
 def _read(path: str, body: bytes, kind: type[Answer]) -> Answer:
