@@ -25,7 +25,7 @@ models: {coder: {node: mini, ollama_model: "qwen3"}}
 agents: {planner: {model: coder, description: Plans.}}
 """
 
-HEAVY = {"invoke", "paramiko", "httpx", "jinja2", "pydantic", "rich", "yaml"}
+HEAVY = {"fabric", "invoke", "paramiko", "httpx", "jinja2", "pydantic", "rich", "yaml"}
 
 
 def test_init_then_validate_in_an_empty_folder(fleetctl: FleetctlIn) -> None:

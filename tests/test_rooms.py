@@ -21,9 +21,9 @@ ROOMS = [
 LINE = ROOMS.index("way_back")
 
 HANDS = {
-    "asyncio", "ftplib", "http", "httpx", "invoke", "multiprocessing", "paramiko", "pty",
-    "requests", "shutil", "smtplib", "socket", "socketserver", "ssl", "subprocess", "tempfile",
-    "telnetlib", "urllib.request", "urllib3", "webbrowser",
+    "asyncio", "fabric", "ftplib", "http", "httpcore", "httpx", "invoke", "multiprocessing",
+    "paramiko", "pty", "requests", "shutil", "smtplib", "socket", "socketserver", "ssl",
+    "subprocess", "tempfile", "telnetlib", "urllib.request", "urllib3", "webbrowser",
 }  # fmt: skip
 WRITING_CALLS = {
     "chmod", "exec", "execv", "fork", "hardlink_to", "mkdir", "mkfifo", "popen", "posix_spawn",
