@@ -39,7 +39,7 @@ lint: $(READY)  ## ruff, mypy, shellcheck
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/shellcheck .ci/run src/fleetctl/shell/*.sh src/fleetctl/backends/*.sh
+	$(BIN)/shellcheck .ci/run src/fleetctl/shell/*.sh src/fleetctl/backends/*.sh src/fleetsim/mac/*.sh
 
 # Real hosts need Linux and root. What is made once is kept outside the checkout.
 LAB_READY := .venv/ready-lab

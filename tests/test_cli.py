@@ -208,7 +208,6 @@ def test_json_everywhere_is_one_document_at_any_width(fleetctl: FleetctlIn) -> N
         "unlock",
         "trust",
         "demo",
-        "mac-report",
     }  # shown where there are hosts
     assert {command[0] for command in commands} == set(cli.commands) - with_hosts
     for command in commands:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fleetctl.backends.launchd import REPORT
+from fleetsim.mac import REPORT
 from fleetsim.mac.mac import Mac
 from tests.conftest import ROOT
 from tests.fleet_fixtures import Project, snapshot
@@ -194,13 +194,13 @@ def test_a_mac_that_may_sleep_is_kept_awake_where_the_inventory_says_so(project:
     assert "mini: run: never sleep" in out
 
 
-def test_the_report_asks_a_mac_only_what_it_can_answer(project: Project) -> None:
+def test_report_script_asks_only_what_a_mac_can_answer(project: Project) -> None:
     mac = project.add_mac("mini", ollama="app")
     with connect(mac) as client:
-        said = execute(client, REPORT.read_text()).out
-    assert "## which macOS" in said
-    assert "ProductVersion" in said
-    assert said.count("\n(exit ") == REPORT.read_text().count('\nask "')
+        out = execute(client, REPORT.read_text()).out
+    assert "## macOS release" in out
+    assert "ProductVersion" in out
+    assert out.count("\n(exit ") == REPORT.read_text().count('\nask "')
 
 
 @pytest.mark.slow

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleetctl import way_back
-from fleetctl.backends.launchd import REPORT
 from fleetctl.gather import questions
 from fleetctl.playbook import read_playbook
 from fleetctl.shell import Garbled, Part, parse, ports, quote, script
+from fleetsim.mac import REPORT
 from tests import values
 from tests.conftest import needs_shell
 

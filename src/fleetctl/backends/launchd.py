@@ -27,8 +27,6 @@ _BREW_FLOOR = (6, 0, 15)
 _LOG = "~/.ollama/logs/fleetctl-server.log"
 _APP_LOG = "~/.ollama/logs/server.log"
 _SHELL = Path(__file__).with_name("launchd.sh")
-REPORT = _SHELL.with_name("mac-report.sh")
-"""What a real Mac is asked, to compare with what is believed here."""
 
 
 def _environment_in(text: str) -> Mapping[str, str]:

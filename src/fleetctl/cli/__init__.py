@@ -19,7 +19,6 @@ from fleetctl.cli import (
     docs,
     guard,
     inventory,
-    mac_report,
     project,
     provision,
     trust,
@@ -67,7 +66,6 @@ for _command in (
     docs.docs,
     completion.completion,
     demo.demo,
-    mac_report.mac_report,
 ):
     cli.add_command(_command)
 
