@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from fleetsim.address import ADDRESS
+from fleetsim import ADDRESS
 from fleetsim.installed import install_ollama
 from fleetsim.keys import make_key
 from fleetsim.launchd.variant import RELEASES
@@ -19,8 +19,7 @@ from fleetsim.library import Library
 from fleetsim.linux import Linux
 from fleetsim.mac.facts import MAC_VRAM
 from fleetsim.mac.furnish import Furnishing, Rooms
-from fleetsim.mac.mac import Mac
-from fleetsim.mac.system import MacOS
+from fleetsim.mac.mac import Mac, MacOS
 from fleetsim.machine import Machine, Place
 from fleetsim.processes import Account, interpreter_for
 from fleetsim.tools.calls import Switchboard, write_program

@@ -5,15 +5,14 @@ import threading
 import uuid
 from pathlib import Path
 
-from fleetsim.address import ADDRESS
+from fleetsim import ADDRESS
 from fleetsim.machine import Place
 from fleetsim.processes import processes_with
 from fleetsim.systemd.journal import Journal
 from fleetsim.systemd.manager import Manager
 from fleetsim.systemd.service import Surroundings
 from fleetsim.systemd.unit import SearchPath
-from fleetsim.tools.calls import Bench, Switchboard
-from fleetsim.tools.constant import write_absent, write_constant
+from fleetsim.tools.calls import Bench, Switchboard, write_absent, write_constant
 from fleetsim.tools.journalctl import Journalctl
 from fleetsim.tools.loginctl import Loginctl
 from fleetsim.tools.systemctl import Systemctl

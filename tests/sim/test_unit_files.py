@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fleetsim.systemd.envfile import parse_environment_file
+from fleetsim.systemd.syntax import BadSyntax, parse_environment_file, split
 from fleetsim.systemd.unit import SearchPath, Unit, load
-from fleetsim.systemd.words import BadSyntax, split
 from fleetsim.tools.calls import Call
 from fleetsim.tools.systemd_analyze import SystemdAnalyze
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from fleetsim.launchd.errors import LaunchError
+from fleetsim.launchd.variant import LaunchError
 
 THROTTLE_SECONDS = 10
 _TYPES: Mapping[str, type | tuple[type, ...]] = {

@@ -1,24 +1,53 @@
-"""launchd itself: which domains there are, what is loaded in them, and who may change what."""
+"""launchd: its domains, the jobs loaded in them, and who may change what."""
 
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fleetsim.launchd.definition import Definition, read_definition
-from fleetsim.launchd.disabled import DisabledStore
-from fleetsim.launchd.domain import SYSTEM, Domain
-from fleetsim.launchd.errors import LaunchError
 from fleetsim.launchd.job import Job, Surroundings
-from fleetsim.launchd.site import Site, User
-from fleetsim.launchd.variant import Variant
+from fleetsim.launchd.site import DisabledStore, Site, User
+from fleetsim.launchd.variant import LaunchError, Variant
 from fleetsim.processes import Account, parent_of, session_of
 
+SYSTEM = "system"
+SESSIONS = {"system": "System", "user": "Background", "gui": "Aqua"}
+"""What `managername` says in a domain, and what an agent must be made for to load there."""
 _ROOT = Account(0, 0)
 _FIRST_ASID = 100_000
+
+
+@dataclass(slots=True)
+class Domain:
+    kind: str
+    user: User | None
+    asid: int = 0
+    environment: dict[str, str] = field(default_factory=dict)
+    """What `launchctl setenv` has set."""
+    jobs: dict[str, Job] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}/{self.user.uid}" if self.user else self.kind
+
+    @property
+    def session(self) -> str:
+        return SESSIONS[self.kind]
+
+    @property
+    def described(self) -> str:
+        """As error messages name it."""
+        return f"user {self.kind}: {self.user.uid}" if self.user else self.kind
+
+    def takes(self, definition: Definition) -> bool:
+        return self.kind == SYSTEM or self.session in definition.sessions
+
+    def running(self) -> Iterator[Job]:
+        return (job for job in self.jobs.values() if job.state.pid)
 
 
 class Launchd:

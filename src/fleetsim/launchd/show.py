@@ -6,9 +6,8 @@ whoever reads this without looking at the tabs is misled here too."""
 import signal
 from collections.abc import Iterator, Mapping
 
-from fleetsim.launchd.domain import SYSTEM, Domain
 from fleetsim.launchd.job import Job
-from fleetsim.launchd.launchd import Launchd
+from fleetsim.launchd.launchd import SYSTEM, Domain, Launchd
 
 _SYSEXITS = (
     "EX_USAGE", "EX_DATAERR", "EX_NOINPUT", "EX_NOUSER", "EX_NOHOST", "EX_UNAVAILABLE",

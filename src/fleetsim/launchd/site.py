@@ -1,5 +1,6 @@
-"""What launchd finds on its machine: folders, users, and the programs of the system."""
+"""The folders, users and programs that launchd finds on its machine, and its store of disabled labels."""
 
+import plistlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,3 +49,24 @@ class Site:
 
     def named(self, name: str) -> User | None:
         return next((user for user in self.users if user.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class DisabledStore:
+    folder: Path
+
+    def all(self, owner: str) -> dict[str, bool]:
+        """By label, whether it is disabled; a label that was never switched is missing."""
+        file = self._file(owner)
+        if not file.exists():
+            return {}
+        found: dict[str, bool] = plistlib.loads(file.read_bytes())
+        return found
+
+    def set(self, owner: str, label: str, disabled: bool) -> None:
+        values = {**self.all(owner), label: disabled}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._file(owner).write_bytes(plistlib.dumps(values))
+
+    def _file(self, owner: str) -> Path:
+        return self.folder / f"disabled.{owner}.plist"

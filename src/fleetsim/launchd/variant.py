@@ -1,9 +1,29 @@
-"""What differs between releases of macOS, or is not known for sure: one switch for each.
+"""launchd's error codes, and one switch for each point in which macOS releases differ or sources disagree.
 
-docs/macos.md says which of them nobody has seen on a real Mac."""
+docs/macos.md lists which of these have been observed on a real Mac."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+TEXTS: Mapping[int, str] = {
+    1: "Operation not permitted",
+    3: "No such process",
+    5: "Input/output error",
+    36: "Operation now in progress",
+    37: "Operation already in progress",
+    112: "Could not find specified domain",
+    113: "Could not find specified service",
+    119: "Service is disabled",
+    122: "Path had bad ownership/permissions",
+    125: "Domain does not support specified action",
+    134: "Service cannot load in requested session",
+}
+
+
+class LaunchError(Exception):
+    def __init__(self, code: int) -> None:
+        super().__init__(f"{code}: {TEXTS[code]}")
+        self.code = code
 
 
 @dataclass(frozen=True, slots=True)

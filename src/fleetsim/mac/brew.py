@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fleetsim.launchd.errors import LaunchError
 from fleetsim.launchd.job import Job
 from fleetsim.launchd.launchd import Launchd
 from fleetsim.launchd.site import User
+from fleetsim.launchd.variant import LaunchError
 from fleetsim.tools.calls import Answer, Call, Refused
 
 OLD_LABEL, NEW_LABEL = "homebrew.mxcl.ollama", "sh.brew.ollama"

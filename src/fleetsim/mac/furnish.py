@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from fleetsim.installed import program_script
 from fleetsim.mac.app_bundle import write_app, write_plist
-from fleetsim.mac.system import MacOS
+from fleetsim.mac.mac import MacOS
 from fleetsim.machine import Place
 from fleetsim.processes import Streams, start_process
 from fleetsim.tools.calls import write_program

@@ -6,8 +6,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from fleetsim.tools.calls import write_program
-from fleetsim.tools.constant import write_absent, write_constant
+from fleetsim.tools.calls import write_absent, write_constant, write_program
 
 HOST_PATH = "/usr/local/libexec/mac/host:/usr/bin:/bin:/usr/sbin:/sbin"
 """On a node of the lab the host's own tools are in the first of these, and nowhere else."""

@@ -6,17 +6,14 @@ from pathlib import Path
 
 from fleetsim.launchd.launchd import Launchd
 from fleetsim.mac import facts
+from fleetsim.mac.facts import Pmset
 from fleetsim.mac.posix_tools import install_posix_tools
-from fleetsim.tools.calls import Bench, Switchboard, Tool
-from fleetsim.tools.constant import write_constant
+from fleetsim.tools.calls import Bench, Switchboard, Tool, write_constant
+from fleetsim.tools.files import Stat, plutil, sqlite3_tool
 from fleetsim.tools.launchctl import Launchctl
 from fleetsim.tools.open import Open
-from fleetsim.tools.plutil import plutil
-from fleetsim.tools.pmset import Pmset
 from fleetsim.tools.ps import Pgrep, Pkill, Ps, Table
 from fleetsim.tools.sockets import Lsof, Netstat, Told
-from fleetsim.tools.sqlite3 import sqlite3_tool
-from fleetsim.tools.stat import Stat
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,23 +1,80 @@
-"""Ollama.app: keeps a server running as its child, with the settings that its window has."""
+"""Ollama.app: runs a server as its child process, with the settings of its window."""
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 
-from . import app_settings, log
+from . import log
 from .behaviour import Behaviour, read_behaviour
 from .server import end_with_its_keeper
 from .settings import cloud
 
+_COLUMNS: Mapping[str, str] = {
+    "id": "INTEGER PRIMARY KEY",
+    "expose": "BOOLEAN NOT NULL DEFAULT 0",
+    "browser": "BOOLEAN NOT NULL DEFAULT 0",
+    "models": "TEXT NOT NULL DEFAULT ''",
+    "context_length": "INTEGER NOT NULL DEFAULT 0",
+    "auto_update_enabled": "BOOLEAN NOT NULL DEFAULT 1",
+    "schema_version": "INTEGER NOT NULL DEFAULT 18",
+}
 _KEPT_LOGS = 5
 _KILL_SECONDS = 5.0
 _LOOK_SECONDS = 0.02
 _QUITTING = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 LOGIN_ITEM = "com.ollama.ollama.plist"
+
+
+def settings_database(home: str) -> str:
+    return os.path.join(home, "Library/Application Support/Ollama/db.sqlite")
+
+
+def read_app_settings(home: str) -> dict[str, object]:
+    """Made with its defaults where it is missing, as the app does at its first start."""
+    with closing(_open_settings(home)) as connection:
+        connection.row_factory = sqlite3.Row
+        return dict(connection.execute("SELECT * FROM settings").fetchone())
+
+
+def write_app_settings(home: str, values: Mapping[str, object]) -> None:
+    if unknown := set(values) - set(_COLUMNS):
+        raise ValueError(f"the app has no setting {unknown}")
+    with closing(_open_settings(home)) as connection, connection:
+        for name, value in values.items():
+            connection.execute(f"UPDATE settings SET {name} = ?", (value,))
+
+
+def server_overrides(settings: Mapping[str, object]) -> dict[str, str]:
+    """What the server gets instead of what the app itself was given."""
+    found = {}
+    if settings["expose"]:
+        found["OLLAMA_HOST"] = "0.0.0.0"
+    if settings["browser"]:
+        found["OLLAMA_ORIGINS"] = "*"
+    models = str(settings["models"])
+    if models and os.path.isdir(models):
+        found["OLLAMA_MODELS"] = models
+    if settings["context_length"]:
+        found["OLLAMA_CONTEXT_LENGTH"] = str(settings["context_length"])
+    return found
+
+
+def _open_settings(home: str) -> sqlite3.Connection:
+    path = settings_database(home)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    connection = sqlite3.connect(path, timeout=5)
+    connection.execute("PRAGMA journal_mode=WAL")
+    columns = ", ".join(f"{name} {kind}" for name, kind in _COLUMNS.items())
+    connection.execute(f"CREATE TABLE IF NOT EXISTS settings ({columns})")
+    connection.execute("INSERT OR IGNORE INTO settings (id) VALUES (1)")
+    connection.commit()
+    return connection
 
 
 def main(arguments: list[str]) -> int:
@@ -52,7 +109,7 @@ class _App:
     def update(self) -> None:
         """What was downloaded before is installed by a start in the background."""
         staged = os.path.join(self._home, "Library/Caches/ollama/updates/version")
-        if os.path.exists(staged) and app_settings.read(self._home)["auto_update_enabled"]:
+        if os.path.exists(staged) and read_app_settings(self._home)["auto_update_enabled"]:
             with open(staged, encoding="utf-8") as file:
                 version = file.read().strip()
             os.unlink(staged)
@@ -90,11 +147,11 @@ class _App:
 
     def _serve(self, log_file: str) -> "subprocess.Popen[bytes]":
         """A new life of the server; the log of the next one goes on in the same file."""
-        settings = app_settings.read(self._home)
+        settings = read_app_settings(self._home)
         no_cloud, _ = cloud(os.environ.get("OLLAMA_NO_CLOUD", ""), self._home)
         environment = {
             **os.environ,
-            **app_settings.overrides(settings),
+            **server_overrides(settings),
             "OLLAMA_NO_CLOUD": "1" if no_cloud else "0",
         }
         program = os.path.join(self._contents, "Resources/ollama")
@@ -106,7 +163,7 @@ class _App:
                 stdout=output,
                 stderr=output,
             )
-        pid_file = os.path.join(os.path.dirname(app_settings.database(self._home)), "ollama.pid")
+        pid_file = os.path.join(os.path.dirname(settings_database(self._home)), "ollama.pid")
         with open(pid_file, "w", encoding="utf-8") as file:
             file.write(str(child.pid))
         return child

@@ -19,8 +19,8 @@ from fleetsim.processes import (
     start_process,
     wait_without_reaping,
 )
-from fleetsim.systemd.envfile import parse_environment_file
 from fleetsim.systemd.journal import Journal, entry
+from fleetsim.systemd.syntax import parse_environment_file
 from fleetsim.systemd.unit import Unit, valid_variable
 
 _LAST_WORDS_SECONDS = 1.0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fleetsim.systemd.words import BadSyntax, UnknownSpecifier, expand, split
+from fleetsim.systemd.syntax import BadSyntax, UnknownSpecifier, expand, split
 
 _LISTS = ("Environment", "EnvironmentFile", "ExecStart", "WantedBy", "UnsetEnvironment")
 _SETTINGS = {

@@ -1,13 +1,14 @@
-"""How a tool on a simulated machine reaches its machine: one short conversation over loopback.
+"""How a simulated tool reaches the process that runs its machine, and how its options are parsed.
 
-The tool itself is a few lines of Python that pass their arguments on, since probe scripts call it
-many times; all that it knows is in the process that runs the machines."""
+The installed tool is a few lines of Python that send the arguments over loopback and print the answer;
+scripts call tools often, so the client must start fast."""
 
 import secrets
+import shlex
 import socket
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,6 +28,13 @@ code, out, err, *becomes = answer.split(b"\\0")
 os.write(1, out) if out else None
 os.write(2, err) if err else None
 os.execvp(becomes[0], becomes) if becomes else os._exit(int(code or 125))
+"""
+_SCRIPT = """\
+#!/bin/sh
+case "$*" in
+{cases}
+*) echo "{name}: not simulated: $*" >&2; echo "{name} $*" >>{refused}; exit 125 ;;
+esac
 """
 
 
@@ -124,3 +132,48 @@ class Switchboard:
 def write_program(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     path.chmod(0o755)
+
+
+def parse(
+    arguments: Sequence[str], flags: Mapping[str, str], values: Mapping[str, str]
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Words, and options by name; `flags` and `values` map each spelling to that name."""
+    words: list[str] = []
+    found: dict[str, list[str]] = {}
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        name, equals, value = argument.partition("=")
+        if argument == "--":
+            words += rest
+            break
+        if not argument.startswith("-"):
+            words.append(argument)
+        elif argument in flags:
+            found.setdefault(flags[argument], [])
+        elif argument in values:
+            if not rest:
+                raise Refused(f"option {argument} without its value")
+            found.setdefault(values[argument], []).append(rest.pop(0))
+        elif equals and name in values and name.startswith("--"):
+            found.setdefault(values[name], []).append(value)
+        elif argument[:2] in values and not argument.startswith("--"):
+            found.setdefault(values[argument[:2]], []).append(argument[2:])
+        else:
+            raise Refused(f"option {argument}")
+    return words, found
+
+
+def write_constant(folder: Path, name: str, answers: Mapping[str, str], refused: Path) -> None:
+    """`answers` maps the arguments, joined by blanks, to what is printed."""
+    cases = "\n".join(
+        f"{shlex.quote(arguments)}) printf '%s\\n' {shlex.quote(answer)} ;;"
+        for arguments, answer in answers.items()
+    )
+    refused_path = shlex.quote(str(refused))
+    write_program(folder / name, _SCRIPT.format(cases=cases, name=name, refused=refused_path))
+
+
+def write_absent(folder: Path, name: str) -> None:
+    """A tool that the machine lacks, and the host may have: it must not be reached by accident."""
+    write_program(folder / name, f"#!/bin/sh\necho 'sh: 1: {name}: not found' >&2\nexit 127\n")

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from fleetsim.launchd.domain import SYSTEM
-from fleetsim.launchd.errors import TEXTS, LaunchError
-from fleetsim.launchd.launchd import Launchd
+from fleetsim.launchd.launchd import SYSTEM, Launchd
 from fleetsim.launchd.show import (
     listed,
     listed_job,
@@ -17,6 +15,7 @@ from fleetsim.launchd.show import (
     shown_domain,
     shown_job,
 )
+from fleetsim.launchd.variant import TEXTS, LaunchError
 from fleetsim.tools.calls import Answer, Call, Refused
 
 _USAGE = 64

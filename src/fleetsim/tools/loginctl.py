@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from fleetsim.tools.calls import Answer, Call, Refused
-from fleetsim.tools.options import parse
+from fleetsim.tools.calls import Answer, Call, Refused, parse
 
 _FLAGS = {"--value": "value", "--no-pager": "no-pager", "--no-legend": "no-legend"}
 _VALUES = {"-p": "property", "--property": "property"}

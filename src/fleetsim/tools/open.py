@@ -5,8 +5,8 @@ from itertools import count
 from pathlib import Path
 
 from fleetsim.launchd.definition import application
-from fleetsim.launchd.errors import LaunchError
 from fleetsim.launchd.launchd import Launchd
+from fleetsim.launchd.variant import LaunchError
 from fleetsim.tools.calls import Answer, Call, Refused
 from fleetsim.tools.ps import Table
 

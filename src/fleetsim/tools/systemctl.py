@@ -6,8 +6,7 @@ from pathlib import Path
 
 from fleetsim.systemd.manager import JobFailed, Manager
 from fleetsim.systemd.service import Service
-from fleetsim.tools.calls import Answer, Call, Refused
-from fleetsim.tools.options import parse
+from fleetsim.tools.calls import Answer, Call, Refused, parse
 
 VERSION = "252"
 _FLAGS = {

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fleetsim.systemd.unit import SearchPath, load
-from fleetsim.tools.calls import Answer, Call, Refused
-from fleetsim.tools.options import parse
+from fleetsim.tools.calls import Answer, Call, Refused, parse
 
 
 @dataclass(frozen=True, slots=True)
