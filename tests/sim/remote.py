@@ -1,4 +1,4 @@
-"""Looking at a simulated machine from outside, with none of fleetctl's own code."""
+"""Observes a simulated machine from outside, without fleetctl's code."""
 
 import socket
 import time
@@ -54,7 +54,7 @@ def execute(client: paramiko.SSHClient, script: str) -> Result:
 
 
 def alive(pid: int) -> bool:
-    """Not counting what has ended and only waits for its parent to notice."""
+    """Whether the process runs; a zombie does not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):

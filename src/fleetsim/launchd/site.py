@@ -1,4 +1,4 @@
-"""The folders, users and programs that launchd finds on its machine, and its store of disabled labels."""
+"""launchd's view of its machine: folders, users, programs, and the store of disabled labels."""
 
 import plistlib
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ class User:
     account: Account
     home: Path
     identity: Mapping[str, str]
-    """HOME, USER, LOGNAME, SHELL and TMPDIR, which launchd takes from the account."""
+    """HOME, USER, LOGNAME, SHELL and TMPDIR, which launchd sets from the account."""
 
     @property
     def uid(self) -> int:
@@ -33,16 +33,16 @@ class Site:
     agents: Path
     """/Library/LaunchAgents"""
     login_items: Path
-    """A folder of links to the plists that applications have registered for the login."""
+    """A folder of links to the plists of login items that applications have registered."""
     store: Path
-    """Where it is written down what is disabled, over reboots."""
+    """The folder of the `DisabledStore`, which survives reboots."""
     path: str
-    """/usr/bin:/bin:/usr/sbin:/sbin, wherever that is on this machine."""
+    """The PATH of jobs: the equivalent of /usr/bin:/bin:/usr/sbin:/sbin on this machine."""
     program: Callable[[str], str]
-    """Where a program of the system really is, by its path on a Mac."""
+    """Maps the path of a system program on a Mac to its path on this machine."""
     refuse: Callable[[str], None]
     mark: Mapping[str, str]
-    """In the environment of every job, whatever its plist says."""
+    """Variables added to the environment of every job, to find its processes."""
 
     def user(self, uid: int) -> User | None:
         return next((user for user in self.users if user.uid == uid), None)
@@ -53,10 +53,13 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class DisabledStore:
+    """The disabled labels: one plist per user, which survives reboots and the removal of jobs."""
+
     folder: Path
 
     def all(self, owner: str) -> dict[str, bool]:
-        """By label, whether it is disabled; a label that was never switched is missing."""
+        """Whether each label is disabled; labels that were never enabled or disabled are
+        missing."""
         file = self._file(owner)
         if not file.exists():
             return {}

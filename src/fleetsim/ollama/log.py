@@ -22,7 +22,7 @@ def access(status: int, seconds: float, client: str, method: str, path: str) -> 
 
 
 def timestamp(now: float, digits: int) -> str:
-    """RFC 3339 in local time, as Go prints it."""
+    """The time in RFC 3339 format, local time, as Go prints it."""
     local = time.localtime(now)
     fraction = int((now % 1) * 10**digits)
     seconds, zone = time.strftime("%Y-%m-%dT%H:%M:%S", local), time.strftime("%z", local)

@@ -1,4 +1,5 @@
-"""systemd's two syntaxes: words of a unit setting, and environment files."""
+"""systemd's two syntaxes: words of a unit setting (quotes, C escapes, specifiers), and environment
+files, which follow neither the unit nor the shell syntax."""
 
 from collections.abc import Mapping
 
@@ -13,15 +14,15 @@ _ESCAPED_IN_QUOTES = '"\\`$'
 
 
 class BadSyntax(ValueError):
-    """The assignment is ignored."""
+    """systemd ignores the whole assignment."""
 
 
 class UnknownSpecifier(ValueError):
-    """The word is ignored."""
+    """systemd ignores the word."""
 
 
 def split(text: str) -> list[str]:
-    """Words separated by blanks. Quotes may start anywhere, and escapes count inside both kinds."""
+    """Split at blanks. Quotes may start anywhere, and escapes are processed inside both kinds."""
     words: list[str] = []
     word: str | None = None
     quote = ""
@@ -51,7 +52,7 @@ def split(text: str) -> list[str]:
 
 
 def expand(text: str, specifiers: Mapping[str, str]) -> str:
-    """`%h` and its kind."""
+    """Expand specifiers such as `%h`."""
     parts = text.split("%")
     result = parts[0]
     rest = iter(parts[1:])
@@ -84,7 +85,7 @@ def _unescape(text: str, position: int) -> tuple[str, int]:
 
 
 def parse_environment_file(text: str) -> list[tuple[str, str]]:
-    """Assignments in order. Names are not judged here."""
+    """The assignments in an environment file, in order. Names are not validated here."""
     found: list[tuple[str, str]] = []
     state, key, value, kept = "before key", "", "", 0
     for character in text:
@@ -104,7 +105,7 @@ def parse_environment_file(text: str) -> list[tuple[str, str]]:
                     key += character
             case "before value" | "value":
                 if newline:
-                    # blanks at the end do not count, unless they were quoted or escaped
+                    # trailing blanks are dropped, unless they were quoted or escaped
                     found.append((key.rstrip(_BLANKS), _trimmed(value, kept)))
                     state = "before key"
                 elif character in "\"'" and state == "before value":

@@ -1,8 +1,9 @@
-"""How a simulated tool reaches the process that runs its machine, and how its options are parsed.
+"""How a simulated tool calls the process that runs its machine, and how it parses its options.
 
-The installed tool is a few lines of Python that send the arguments over loopback and print the answer;
-scripts call tools often, so the client must start fast."""
+The installed tool is a few lines of Python that send the arguments over loopback and print the
+answer. Scripts call tools often, so this client must start fast."""
 
+import getopt
 import secrets
 import shlex
 import socket
@@ -24,10 +25,10 @@ machine.shutdown(_socket.SHUT_WR)
 answer = b""
 while part := machine.recv(65536):
     answer += part
-code, out, err, *becomes = answer.split(b"\\0")
+code, out, err, *exec_argv = answer.split(b"\\0")
 os.write(1, out) if out else None
 os.write(2, err) if err else None
-os.execvp(becomes[0], becomes) if becomes else os._exit(int(code or 125))
+os.execvp(exec_argv[0], exec_argv) if exec_argv else os._exit(int(code or 125))
 """
 _SCRIPT = """\
 #!/bin/sh
@@ -44,7 +45,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What was asked, and by whom."""
+    """A call of a tool: arguments, and the calling process."""
 
     folder: Path
     arguments: list[str]
@@ -58,16 +59,16 @@ class Answer:
     out: str = ""
     err: str = ""
     code: int = 0
-    becomes: tuple[str, ...] = ()
-    """A command that the tool is replaced by."""
+    exec_argv: tuple[str, ...] = ()
+    """A command that replaces the tool's process (exec)."""
 
 
 Tool = Callable[[Call], Answer]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """The tools of one machine, and where their refusals go."""
+class Toolset:
+    """The tools of one machine, and where refusals are recorded."""
 
     tools: Mapping[str, Tool]
     refuse: Callable[[str], None]
@@ -79,30 +80,30 @@ class Bench:
             words = " ".join([name, *call.arguments])
             self.refuse(f"{words}: {refused}")
             return Answer(err=f"{name}: not simulated: {refused} (in: {words})\n", code=125)
-        except Exception:  # a mistake in the simulation must not look like an answer of the machine
+        except Exception:  # a bug of the simulation must not look like an answer of the machine
             self.refuse(f"{name} {call.arguments}: {traceback.format_exc()}")
             return Answer(err=f"{name}: the simulation failed\n", code=125)
 
 
-class Switchboard:
-    """Listens for the tools of many machines; a secret in each tool says whose it is."""
+class ToolServer:
+    """Serves the tools of many machines; a token in each tool identifies its machine."""
 
     def __init__(self) -> None:
-        self._benches: dict[str, Bench] = {}
+        self._toolsets: dict[str, Toolset] = {}
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        # a blocked accept does not notice a plain close
+        # close alone does not wake a blocked accept
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
-    def install(self, bench: Bench, folder: Path, python: str) -> None:
-        """Write the tools into the folder, as programs that reach this bench."""
+    def install(self, toolset: Toolset, folder: Path, python: str) -> None:
+        """Write the tools into the folder, as programs that call this server."""
         token = secrets.token_hex(16)
-        self._benches[token] = bench
-        for name in bench.tools:
+        self._toolsets[token] = toolset
+        for name in toolset.tools:
             text = _CLIENT.format(python=python, token=token, name=name, port=self._port)
             write_program(folder / name, text)
 
@@ -112,20 +113,20 @@ class Switchboard:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._serve_call, args=(connection,), daemon=True).start()
 
-    def _talk(self, connection: socket.socket) -> None:
+    def _serve_call(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rb") as incoming:
             words = incoming.read().decode("utf-8", "surrogateescape").split("\0")
             token, name, folder, pid, uid, count, *rest = words
-            bench = self._benches.get(token)
-            if bench is None:
+            toolset = self._toolsets.get(token)
+            if toolset is None:
                 return
             arguments, pairs = rest[: int(count) - 1], rest[int(count) - 1 :]
             environment = dict(pair.split("=", 1) for pair in pairs)
             call = Call(Path(folder), arguments, environment, int(pid), int(uid))
-            answer = bench.answer(name, call)
-            parts = "\0".join([str(answer.code), answer.out, answer.err, *answer.becomes])
+            answer = toolset.answer(name, call)
+            parts = "\0".join([str(answer.code), answer.out, answer.err, *answer.exec_argv])
             connection.sendall(parts.encode("utf-8", "surrogateescape"))
 
 
@@ -134,10 +135,11 @@ def write_program(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def parse(
+def parse_options(
     arguments: Sequence[str], flags: Mapping[str, str], values: Mapping[str, str]
 ) -> tuple[list[str], dict[str, list[str]]]:
-    """Words, and options by name; `flags` and `values` map each spelling to that name."""
+    """Split arguments into words and options by name; `flags` and `values` map each spelling of an
+    option to its name. Refuses any other option."""
     words: list[str] = []
     found: dict[str, list[str]] = {}
     rest = list(arguments)
@@ -164,8 +166,19 @@ def parse(
     return words, found
 
 
+def parse_short_options(
+    arguments: Sequence[str], short: str, name: str
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Parse options like BSD's getopt: clustered letters, no options after the first word."""
+    try:
+        return getopt.getopt(list(arguments), short)
+    except getopt.GetoptError as error:
+        raise Refused(f"{name}: {error}") from None
+
+
 def write_constant(folder: Path, name: str, answers: Mapping[str, str], refused: Path) -> None:
-    """`answers` maps the arguments, joined by blanks, to what is printed."""
+    """Write a tool with a fixed answer: a shell script. `answers` maps the arguments, joined by
+    blanks, to the output."""
     cases = "\n".join(
         f"{shlex.quote(arguments)}) printf '%s\\n' {shlex.quote(answer)} ;;"
         for arguments, answer in answers.items()
@@ -175,5 +188,5 @@ def write_constant(folder: Path, name: str, answers: Mapping[str, str], refused:
 
 
 def write_absent(folder: Path, name: str) -> None:
-    """A tool that the machine lacks, and the host may have: it must not be reached by accident."""
+    """Write a tool that fails as if missing, so that the host's tool of that name is not found."""
     write_program(folder / name, f"#!/bin/sh\necho 'sh: 1: {name}: not found' >&2\nexit 127\n")

@@ -1,4 +1,4 @@
-"""Tools of a Mac that read files: `plutil`, `stat` and `sqlite3`."""
+"""Tools of a Mac that read files: `plutil`, `stat -f` and `sqlite3 -readonly`."""
 
 import base64
 import json
@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from fleetsim.tools.calls import Answer, Call, Refused
-from fleetsim.tools.ps import options
+from fleetsim.tools.calls import Answer, Call, Refused, parse_short_options
 
 CONSOLE = "/dev/console"
 _KINDS = {
@@ -41,9 +40,9 @@ def plutil(call: Call) -> Answer:
         case ["-extract", path, form, "-o", "-", name]:
             return _extract(call, path, form, name)
         case ["-convert", form, "-o", "-", name]:
-            return _converted(call, form, name)
+            return _convert(call, form, name)
         case ["-convert", form, "-o", target, name]:
-            answer = _converted(call, form, name)
+            answer = _convert(call, form, name)
             if answer.code == 0:
                 _file(call, target).write_text(answer.out)
             return Answer(err=answer.err, code=answer.code)
@@ -84,7 +83,7 @@ def _extract(call: Call, path: str, form: str, name: str) -> Answer:
         value = _read(call, name)
     except ValueError as error:
         return Answer(err=f"{name}: {error}\n", code=1)
-    # a dot splits, unless a backslash stands before it
+    # a dot separates keys, unless it is escaped by a backslash
     for key in path.replace("\\.", "\0").split("."):
         key = key.replace("\0", ".")  # noqa: PLW2901
         try:
@@ -92,17 +91,17 @@ def _extract(call: Call, path: str, form: str, name: str) -> Answer:
         except (KeyError, IndexError, TypeError, ValueError):
             reason = f"No value at that key path or invalid key path: {path}"
             return Answer(err=f"{name}: Could not extract value, error: {reason}\n", code=1)
-    return Answer(_formatted(value, form))
+    return Answer(_format(value, form))
 
 
-def _converted(call: Call, form: str, name: str) -> Answer:
+def _convert(call: Call, form: str, name: str) -> Answer:
     try:
-        return Answer(_formatted(_read(call, name), form))
+        return Answer(_format(_read(call, name), form))
     except ValueError as error:
         return Answer(err=f"{name}: {error}\n", code=1)
 
 
-def _formatted(value: Any, form: str) -> str:
+def _format(value: Any, form: str) -> str:
     match form:
         case "raw":
             return f"{_raw(value)}\n"
@@ -132,10 +131,10 @@ def _raw(value: Any) -> str:
 class Stat:
     names: Mapping[int, str]
     console: Callable[[], int]
-    """Who owns the screen; root when nobody is logged in."""
+    """Uid of the owner of /dev/console; root if no user is logged in."""
 
     def __call__(self, call: Call) -> Answer:
-        given, files = options(call.arguments, "Lnf:", "stat")
+        given, files = parse_short_options(call.arguments, "Lnf:", "stat")
         formats = [value for flag, value in given if flag == "-f"]
         flags = {flag for flag, _ in given}
         if not formats or not files:
@@ -148,10 +147,10 @@ class Stat:
             except OSError as error:
                 err += f"stat: {name}: stat: {error.strerror}\n"
                 continue
-            out += self._filled(formats[-1], name, status) + ("" if "-n" in flags else "\n")
+            out += self._format(formats[-1], name, status) + ("" if "-n" in flags else "\n")
         return Answer(out, err, code=1 if err else 0)
 
-    def _filled(self, form: str, name: str, status: os.stat_result) -> str:
+    def _format(self, form: str, name: str, status: os.stat_result) -> str:
         uid = self.console() if name == CONSOLE else status.st_uid
         known = {
             "%u": str(uid),
@@ -203,7 +202,7 @@ def sqlite3_tool(call: Call) -> Answer:
         message = f'Error: unable to open database "{database}": unable to open database file\n'
         return Answer(err=message, code=1)
     with tempfile.TemporaryDirectory() as folder:
-        copy = _copied(database, Path(folder))
+        copy = _open_copy(database, Path(folder))
         try:
             rows = copy.execute(arguments[1]).fetchall()
         except sqlite3.Error as error:
@@ -214,8 +213,9 @@ def sqlite3_tool(call: Call) -> Answer:
     return Answer("".join(f"{row}\n" for row in shown))
 
 
-def _copied(database: Path, folder: Path) -> sqlite3.Connection:
-    """With what is not yet in the database itself; a reader of the original would leave files."""
+def _open_copy(database: Path, folder: Path) -> sqlite3.Connection:
+    """Open a copy, including the write-ahead log; opening the original would leave files beside
+    it."""
     for suffix in ("", "-wal"):
         part = Path(f"{database}{suffix}")
         if part.exists():

@@ -1,4 +1,4 @@
-"""How Ollama is on a new Mac: the ways that people have it, before fleetctl comes."""
+"""Sets up Ollama on a new Mac, in each of the ways that users run it before fleetctl."""
 
 import subprocess
 import threading
@@ -14,46 +14,46 @@ from fleetsim.machine import Place
 from fleetsim.processes import Streams, start_process
 from fleetsim.tools.calls import write_program
 
-Furnishing = Literal["app", "agent", "brew", "installed", "manual", "absent"]
-"""`app`: Ollama.app, opened at each login. `agent`: a LaunchAgent keeps a server running. `brew`:
-Homebrew does. `installed`: the program, and nothing that runs it. `manual`: somebody has typed
-`ollama serve`."""
+OllamaMode = Literal["app", "agent", "brew", "installed", "manual", "absent"]
+"""`app`: Ollama.app, opened at each login. `agent`: a LaunchAgent runs the server. `brew`:
+Homebrew's service runs it. `installed`: the program only. `manual`: the user has run `ollama serve`
+in a shell."""
 
 LABEL = "dev.fleetctl.ollama"
 
 
 @dataclass(frozen=True, slots=True)
-class Rooms:
+class OllamaSetup:
     place: Place
     system: MacOS
     installed: Path
-    """Where the simulated programs are."""
+    """The folder of the simulated programs."""
     python: str
     server: Path | None
-    """A real Ollama, to be used instead."""
+    """A real Ollama to use instead of the simulated one."""
 
     @property
     def _program(self) -> Path:
         return self.place.home / ".local/bin/ollama"
 
-    def furnish(self, how: Furnishing, environment: Mapping[str, str]) -> None:
-        if environment and how not in ("agent", "manual"):
-            raise ValueError(f"nothing on a Mac with Ollama as {how!r} would use the environment")
+    def install(self, mode: OllamaMode, environment: Mapping[str, str]) -> None:
+        if environment and mode not in ("agent", "manual"):
+            raise ValueError(f"nothing on a Mac with Ollama as {mode!r} would use the environment")
         home = self.place.home
         for folder in ("Library/LaunchAgents", ".ollama/logs", ".local/bin"):
             (home / folder).mkdir(parents=True, exist_ok=True)
-        match how:
+        match mode:
             case "app":
                 self._app(home / "Applications/Ollama.app/Contents")
             case "brew":
                 self._brew()
             case "agent" | "installed" | "manual":
                 self._write_ollama(self._program)
-        if how == "agent":
+        if mode == "agent":
             self._agent(environment)
         self.place.account.own_all(home)
 
-    def serve_by_hand(self, environment: Mapping[str, str]) -> None:
+    def start_by_hand(self, environment: Mapping[str, str]) -> None:
         session = {**self.system.session_environment, **environment}
         argv = [str(self._program), "serve"]
         with (self.place.home / ".ollama/logs/by-hand.log").open("wb") as log:
