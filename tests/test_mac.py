@@ -1,7 +1,5 @@
 """Simulated Macs: every way in which Ollama runs there, and what becomes of it."""
 
-from __future__ import annotations
-
 import plistlib
 from pathlib import Path
 from typing import Any

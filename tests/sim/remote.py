@@ -61,6 +61,11 @@ def alive(pid: int) -> bool:
         return False
 
 
+def environment_of(pid: int | str) -> dict[str, str]:
+    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if pair)
+
+
 def eventually(true: Callable[[], bool], seconds: float = 10) -> None:
     deadline = time.monotonic() + seconds
     while not true():

@@ -4,7 +4,6 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,15 @@ import pytest
 from fleetsim.fleet import Fleet
 from fleetsim.mac.mac import Mac
 from tests.sim.mac_machine import JOB, LABEL, bootstrap, field, plist
-from tests.sim.remote import Run, alive, connect, eventually, execute, until_answering
+from tests.sim.remote import (
+    Run,
+    alive,
+    connect,
+    environment_of,
+    eventually,
+    execute,
+    until_answering,
+)
 
 
 @pytest.fixture
@@ -32,16 +39,11 @@ def run_away(away: Mac) -> Iterator[Run]:
         yield lambda script: execute(client, script)
 
 
-def environment(pid: str) -> dict[str, str]:
-    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
-    return dict(pair.split("=", 1) for pair in pairs if pair)
-
-
 class TestBootstrap:
     def test_starts_the_job_with_the_environment_of_its_plist(self, run: Run, machine: Mac) -> None:
         plist(machine, EnvironmentVariables={"A": "a b"})
         assert bootstrap(run) == 0
-        found = environment(field(run, "pid"))
+        found = environment_of(field(run, "pid"))
         assert (found["A"], found["XPC_SERVICE_NAME"]) == ("a b", JOB)
         assert (found["HOME"], found["USER"]) == (str(machine.home), "ada")
         assert "SSH_CONNECTION" not in found
@@ -200,10 +202,10 @@ class TestKickstart:
         time.sleep(0.1)
         printed = run(f"launchctl kickstart -kp gui/$(id -u)/{JOB}").out.strip()
         assert printed == field(run, "pid") != before
-        assert environment(printed)["A"] == "old"
+        assert environment_of(printed)["A"] == "old"
         run(f"launchctl bootout gui/$(id -u)/{JOB}")
         eventually(lambda: bootstrap(run) == 0)
-        assert environment(field(run, "pid"))["A"] == "new"
+        assert environment_of(field(run, "pid"))["A"] == "new"
 
     def test_running_job_is_left_alone_without_k(self, run: Run, machine: Mac) -> None:
         plist(machine)
@@ -368,11 +370,11 @@ class TestEnvironment:
         plist(machine)
         assert run("launchctl setenv A 1; launchctl getenv A").out == "1\n"
         bootstrap(run)
-        assert "A" not in environment(field(run, "pid"))
+        assert "A" not in environment_of(field(run, "pid"))
         plist(machine, "com.example.other", LimitLoadToSessionType="Background")
         bootstrap(run, "user", "com.example.other")
         other = field(run, "pid", "user/$(id -u)/com.example.other")
-        assert environment(other)["A"] == "1"
+        assert environment_of(other)["A"] == "1"
 
     def test_setenv_inside_gui_reaches_the_next_start_and_is_shown_before(
         self, run: Run, machine: Mac
@@ -384,10 +386,10 @@ class TestEnvironment:
         target = f"launchctl print gui/$(id -u)/{JOB}"
         eventually(lambda: "inherited environment = {\n\t\tA => 1\n" in run(target).out)
         before = field(run, "pid")
-        assert "A" not in environment(before), "print shows it before the process has it"
+        assert "A" not in environment_of(before), "print shows it before the process has it"
         os.kill(int(before), signal.SIGKILL)
         eventually(lambda: field(run, "pid") not in ("", before))
-        assert environment(field(run, "pid"))["A"] == "1"
+        assert environment_of(field(run, "pid"))["A"] == "1"
 
     def test_setenv_is_gone_after_a_reboot(self, machine: Mac) -> None:
         with connect(machine) as client:

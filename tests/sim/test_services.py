@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-from pathlib import Path
 
 import httpx
 import pytest
@@ -16,6 +15,7 @@ from tests.sim.remote import (
     answering,
     connect,
     drop_in,
+    environment_of,
     eventually,
     execute,
     show,
@@ -25,9 +25,7 @@ from tests.sim.remote import (
 
 
 def running_environment(run: Run) -> dict[str, str]:
-    pid = show(run, "MainPID")
-    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
-    return dict(pair.split("=", 1) for pair in pairs if pair)
+    return environment_of(show(run, "MainPID"))
 
 
 class TestShow:

@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> int:
         print("serve command not supported, use ollama", file=sys.stderr)
         return 1
     if unknown := set(words) - {"hidden", "--fast-startup"}:
-        _refuse(folder, f"Ollama.app: {unknown} is not simulated")
+        log.refuse(folder, f"Ollama.app: {unknown} is not simulated")
     threading.Thread(target=exit_with_supervisor, args=(folder,), daemon=True).start()
     app = _App(folder, os.environ["HOME"])
     if "hidden" in words and "--fast-startup" not in words:
@@ -206,8 +206,3 @@ def _rotate(folder: str, name: str) -> None:
     for older, newer in reversed(list(zip(files[1:], files, strict=False))):
         if os.path.exists(newer):
             os.replace(newer, older)
-
-
-def _refuse(folder: str, what: str) -> None:
-    with open(os.path.join(folder, "refused.log"), "a", encoding="utf-8") as file:
-        file.write(what + "\n")

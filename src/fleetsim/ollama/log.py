@@ -1,5 +1,7 @@
-"""The server's log on stderr, in the text format of Go's slog, and the access log on stdout."""
+"""The server's log on stderr in the text format of Go's slog, the access log on stdout, and the
+record of refusals."""
 
+import os
 import sys
 import time
 
@@ -19,6 +21,12 @@ def access(status: int, seconds: float, client: str, method: str, path: str) -> 
         f'[GIN] {stamp} | {status} | {took:>13} | {client:>15} | {method:<8} "{path}"\n'
     )
     sys.stdout.flush()
+
+
+def refuse(folder: str, what: str) -> None:
+    """Record a use of something that is not simulated in the machine's folder."""
+    with open(os.path.join(folder, "refused.log"), "a", encoding="utf-8") as file:
+        file.write(what + "\n")
 
 
 def timestamp(now: float, digits: int) -> str:

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 
 from . import log
 from .api import Api
@@ -48,12 +49,7 @@ def serve(folder: str, environ: Mapping[str, str]) -> int:
     _log_hardware(behaviour)
     while faulty and behaviour.never_answer:
         time.sleep(3600)
-
-    def refuse(what: str) -> None:
-        with open(os.path.join(folder, "refused.log"), "a", encoding="utf-8") as file:
-            file.write(what + "\n")
-
-    api = Api(settings, lambda: read_behaviour(behaviour_file), refuse)
+    api = Api(settings, lambda: read_behaviour(behaviour_file), partial(log.refuse, folder))
     serve_http(listener, api.handle)
     return 0
 
