@@ -63,7 +63,9 @@ def fails(tell: RunListener) -> None:
 
 
 def table(_: RunListener) -> None:
-    for line in console.table([("key", HOSTILE), ("long", "word " * 30)], indent=2):
+    for line in console.table(
+        [("key", HOSTILE), ("long", "word " * 30), ("path", "/x" * 50)], indent=2
+    ):
         console.result(line)
 
 

@@ -6,8 +6,10 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from fleetctl.errors import Exit
 from tests.conftest import ROOT, FleetctlIn, Outcome, clean_environment
 from tests.drawing import NAMES
 from tests.fleet_fixtures import Project
-from tests.terminal import on_terminal, screen
+from tests.terminal import Meanwhile, on_terminal, screen
 
 SHOWN = r"[red]x[/] :smile: [link=https://evil.example]y[/link] \x1b[2J"
 HIDE, SHOW = "\x1b[?25l", "\x1b[?25h"
@@ -133,8 +135,10 @@ def test_a_table_wraps_in_its_column_on_a_terminal_and_nowhere_else() -> None:
     words = [line for line in lines if "word" in line]
     assert len(words) > 1
     assert all(line.startswith("        word") for line in words[1:])
-    out = piped("table", env={"COLUMNS": "40"}).exits(0).out
-    assert out == f"  key   {SHOWN}\n  long  {'word ' * 30}".rstrip() + "\n"
+    assert "".join(line[8:] for line in lines if "/x" in line) == "/x" * 50, "nothing is cut off"
+    out = piped("table", env={"COLUMNS": "40"}).exits(0).out.splitlines()
+    long = ("word " * 30).rstrip()
+    assert out == [f"  key   {SHOWN}", f"  long  {long}", f"  path  {'/x' * 50}"]
 
 
 def test_a_tree_is_the_same_text_wherever_it_goes() -> None:
@@ -196,6 +200,24 @@ def test_an_inventory_on_a_terminal_fits_it(fleetctl: FleetctlIn) -> None:
         assert all(len(line) <= 80 for line in lines if sections not in line), command
 
 
+@pytest.mark.parametrize(
+    ("env", "escapes"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"LESS": "-M"}, False), ({"PAGER": "cat"}, False)],
+    ids=str,
+)
+def test_a_page_is_coloured_only_if_the_pager_shows_colours(
+    env: dict[str, str], escapes: bool, fleetctl: FleetctlIn
+) -> None:
+    less = fleetctl.write('#!/bin/sh\necho "LESS=$LESS"; exec cat\n', "less")
+    less.chmod(0o755)
+    usual = clean_environment(fleetctl.folder)
+    whole = {**usual, "PATH": f"{fleetctl.folder}:{usual['PATH']}", "TERM": "xterm", **env}
+    shown = on_terminal("fleetctl", "docs", "exit-codes", folder=fleetctl.folder, env=whole)
+    assert ("\x1b[" in shown.exits(0).err) == escapes
+    assert ("LESS=-R\n" in shown.err) == (not {"LESS", "PAGER"} & set(env))
+    assert "in the desired state" in shown.err
+
+
 def test_a_check_that_is_piped_does_not_import_rich(project: Project) -> None:
     project.nodes["dead"] = {"ssh": {"host": "127.0.0.1", "port": 1}, "ollama": {"host": "::1"}}
     project.write()
@@ -208,6 +230,33 @@ def test_a_check_that_is_piped_does_not_import_rich(project: Project) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "dead: unreachable" in done.stderr
+
+
+def at_a_terminal(project: Project, meanwhile: Meanwhile | None = None) -> Outcome:
+    folder = project.fleetctl.folder
+    env = {**clean_environment(folder), "TERM": "xterm"}
+    answers = {} if meanwhile else {"Is it right?": "yes"}
+    command = ("fleetctl", "check", "--only", "wait_http")
+    return on_terminal(*command, folder=folder, env=env, answers=answers, meanwhile=meanwhile)
+
+
+def test_a_host_key_is_shown_whole_and_asked_about(project: Project) -> None:
+    machines = [project.add(name, trusted=False) for name in ("box", "other")]
+    shown = at_a_terminal(project).exits(0).err
+    for machine in machines:
+        assert f"{machine.fingerprint}. Is it right?" in plain("".join(screen(shown)))
+    assert shown.count(HIDE) == shown.count(SHOW) > 0
+
+
+def test_an_interrupted_question_leaves_the_terminal_as_it_was(project: Project) -> None:
+    def interrupt(_: int, process: subprocess.Popen[bytes]) -> None:
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+
+    project.add("box", trusted=False)
+    shown = at_a_terminal(project, interrupt).exits(130).err
+    assert "Is it right?" in shown
+    assert shown.count(HIDE) == shown.count(SHOW) > 0
 
 
 def test_a_terminal_that_goes_away_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,7 @@ def page(markdown: str) -> None:
     terminal.width = min(terminal.width, _PAGE_WIDTH)
     with terminal.capture() as rendered:
         terminal.print(Markdown(markdown, hyperlinks=False))
-    click.echo_via_pager(rendered.get(), color=True)
+    click.echo_via_pager(rendered.get())  # with colour only if the pager shows it
 
 
 def table(rows: Iterable[Sequence[str]], indent: int = 0) -> list[str]:
@@ -156,12 +156,13 @@ def _drawn(renderable: RenderableType) -> list[str]:
     return [line.rstrip() for line in rendered.get().splitlines()]
 
 
-def _rich_table(cells: Iterable[Sequence[str]], indent: int) -> RenderableType:
+def _rich_table(cells: Sequence[Sequence[str]], indent: int) -> RenderableType:
     from rich.padding import Padding
-    from rich.table import Table
+    from rich.table import Column, Table
     from rich.text import Text
 
-    grid = Table.grid(padding=(0, 2))
+    columns = (Column(overflow="fold") for _ in cells[0])  # the default cuts long words off
+    grid = Table.grid(*columns, padding=(0, 2))
     for row in cells:
         grid.add_row(*map(Text, row))
     return Padding(grid, (0, 0, 0, indent))

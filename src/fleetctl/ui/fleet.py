@@ -55,7 +55,7 @@ def settings(node: Node) -> Iterator[tuple[str, Value, str]]:
 
 
 def describe_machine(facts: Facts) -> str:
-    """A machine in one line, for somebody who adds it to the fleet."""
+    """A machine in one line, as `provision --add` shows it."""
     host = facts.host
     system = host.distribution or _SYSTEMS.get(host.system, host.system)
     return printable(f"{system}, {host.machine}, {_ollama(facts)}")

@@ -68,7 +68,10 @@ class RunListener:
         self.close()
 
     def close(self) -> None:
-        """Remove the live display. Must be called, or the terminal keeps its cursor hidden."""
+        """Remove the live display. Must be called, or the terminal keeps its cursor hidden.
+
+        It does not wait for a question that is still open: Ctrl-C ends that too.
+        """
         if self._display:
             self._display.close()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO, cast
@@ -32,7 +33,7 @@ _FACTS = "facts of all nodes"
 class ProgressDisplay:
     """Shown while a node is busy, below what is written to stderr; nothing of it remains.
 
-    The caller sees to it that one thread at a time uses it, and closes it.
+    The caller lets only one thread at a time use it. `close` may come from any thread.
     """
 
     def __init__(self, nodes: Iterable[str]) -> None:
@@ -40,7 +41,9 @@ class ProgressDisplay:
         self._terminal = on_terminal(cast("TextIO", _Stderr(sys.stderr)), soft_wrap=True)
         self._rows = Rows(_Label(), _Bar(self._terminal), _Amount(), console=self._terminal)
         self._ids: dict[str, TaskID] = {}
+        self._drawing = threading.Lock()
         self._live: Live | None = None
+        self._closed = False
         self._waiting = dict.fromkeys(nodes)
         self._total = len(self._waiting)
         self._show_waiting()
@@ -64,14 +67,18 @@ class ProgressDisplay:
     @contextmanager
     def hidden(self) -> Iterator[None]:
         """Leave the terminal to others for a while."""
-        self._stop()
+        with self._drawing:
+            self._stop()
         try:
             yield
         finally:
             self._draw()
 
     def close(self) -> None:
-        self._stop()
+        """Nothing is drawn any more, whatever threads that are still running report."""
+        with self._drawing:
+            self._closed = True
+            self._stop()
 
     def _show_waiting(self) -> None:
         if not self._waiting:
@@ -94,17 +101,18 @@ class ProgressDisplay:
 
     def _draw(self) -> None:
         """Start drawing if there is something to draw and stop if not. A thread of rich redraws."""
-        if not self._ids:
-            self._stop()
-        elif self._live is None:
-            # a new one each time: a Live that is started again erases lines above itself
-            self._live = Live(
-                console=self._terminal,
-                get_renderable=self._lines,
-                transient=True,
-                redirect_stdout=False,
-            )
-            self._live.start(refresh=True)
+        with self._drawing:
+            if not self._ids:
+                self._stop()
+            elif self._live is None and not self._closed:
+                # a new one each time: a Live that is started again erases lines above itself
+                self._live = Live(
+                    console=self._terminal,
+                    get_renderable=self._lines,
+                    transient=True,
+                    redirect_stdout=False,
+                )
+                self._live.start(refresh=True)
 
     def _lines(self) -> RenderableType:
         """As many lines as fit, and how many more nodes are busy."""
