@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "fleetctl"
 
 ROOMS = [
-    "cli", "run", "watch", "execute", "gather", "fetch", "links", "ollama", "ui",
+    "cli", "scripting", "run", "watch", "execute", "gather", "fetch", "links", "ollama", "ui",
     "way_back", "planner", "audit", "playbook", "steps", "controller", "backends", "render",
     "shell", "inventory", "model", "codecs", "packaged", "errors",
 ]  # fmt: skip
