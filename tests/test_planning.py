@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleetctl.errors import Exit
-from fleetctl.inventory.load import load
+from fleetctl.inventory import load
 from fleetctl.model.facts import Facts
 from fleetctl.model.fleet import Fleet
 from fleetctl.model.plan import Finding, Forget, Level, NodePlan, Restart

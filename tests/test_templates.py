@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory.load import parse
+from fleetctl.inventory import parse
 from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
 from fleetctl.render import Templates

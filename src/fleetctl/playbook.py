@@ -11,9 +11,14 @@ from pydantic import ValidationError
 
 from fleetctl import packaged
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory import document, messages
+from fleetctl.inventory import (
+    InvalidFile,
+    Problem,
+    did_you_mean,
+    document,
+    validation_problems,
+)
 from fleetctl.inventory.document import Value
-from fleetctl.inventory.problems import InvalidFile, Problem, did_you_mean
 from fleetctl.shell import Part
 from fleetctl.steps import Step, Subject
 from fleetctl.steps.command import CommandStep
@@ -122,8 +127,8 @@ def _entry(value: Value, file: Path, at: int, problems: list[Problem]) -> Entry 
     said = value if isinstance(value, dict) else {}
     kinds = [key for key in said if key not in ("name", "os", "when")]
     if len(kinds) != 1 or kinds[0] not in (*KINDS, "import"):
-        right = did_you_mean(kinds[0] if kinds else "", (*KINDS, "import"))
-        problems.append(Problem(where, "must have exactly one kind of step", right))
+        hint = did_you_mean(kinds[0] if kinds else "", (*KINDS, "import"))
+        problems.append(Problem(where, "must have exactly one kind of step", hint))
         return None
     kind, arguments = kinds[0], said[kinds[0]]
     if kind == "import":
@@ -136,8 +141,8 @@ def _entry(value: Value, file: Path, at: int, problems: list[Problem]) -> Entry 
     try:
         step = KINDS[kind].model_validate(arguments if arguments is not None else {})
     except ValidationError as error:
-        for problem in messages.problems(error, arguments, KINDS[kind]):
-            problems.append(Problem((*where, kind, *problem.where), problem.what, problem.right))
+        for problem in validation_problems(error, arguments, KINDS[kind]):
+            problems.append(Problem((*where, kind, *problem.where), problem.what, problem.hint))
         return None
     name, when = str(said.get("name") or ""), said.get("when")
     if not name.isprintable():

@@ -19,8 +19,7 @@ from fleetctl.cli.project import make_state, write_whole
 from fleetctl.cli.trust import is_right
 from fleetctl.errors import Exit, FleetError
 from fleetctl.gather import Observer, Task, questions
-from fleetctl.inventory.edit import Edited, with_node
-from fleetctl.inventory.load import DEFAULT_PLACES, read_bytes, usual
+from fleetctl.inventory import DEFAULT_FILES, Edited, default_file, read_bytes, with_node
 from fleetctl.links.authorize import authorize
 from fleetctl.links.dial import Dialler
 from fleetctl.links.host_keys import Ask, HostKeys
@@ -49,7 +48,7 @@ def add(
 
     Whatever can be wrong with the inventory is found before anything is contacted.
     """
-    path = file or usual() or DEFAULT_PLACES[-1]
+    path = file or default_file() or DEFAULT_FILES[-1]
     before = read_bytes(path) if path.exists() else None
     ssh = _ssh(target)
     values = {"ssh": ssh, **({"groups": [group]} if group else {})}

@@ -67,8 +67,7 @@ def request_for(
     yes: bool = False,
 ) -> Request:
     """Whoever says --yes is asked nothing, and so accepts no host key either."""
-    from fleetctl.inventory.problems import did_you_mean
-    from fleetctl.inventory.select import select
+    from fleetctl.inventory import did_you_mean, select
     from fleetctl.playbook import KINDS
     from fleetctl.run import Request
 

@@ -28,7 +28,7 @@ def docs(topic: str | None, as_json: bool) -> None:
         _list(pages, list(sections), as_json)
         return
     if topic not in {*pages, *sections}:
-        from fleetctl.inventory.problems import did_you_mean
+        from fleetctl.inventory import did_you_mean
 
         hint = did_you_mean(topic, [*pages, *sections])
         raise FleetError(f"there is no topic {topic!r}", hint=hint, exit_code=Exit.USAGE)

@@ -28,9 +28,7 @@ from fleetctl.ui import console
 @options.output
 def init(output: Path, force: bool, as_json: bool) -> None:
     """Write a commented inventory to start from."""
-    from fleetctl.inventory import reference
-    from fleetctl.inventory.json_schema import json_schema
-    from fleetctl.inventory.load import usual
+    from fleetctl.inventory import default_file, json_schema, reference
     from fleetctl.model.fleet import project_root
 
     if output.exists() and not force:
@@ -58,7 +56,7 @@ def init(output: Path, force: bool, as_json: bool) -> None:
         console.document({"written": str(output), "backup": str(backup) if backup else None})
         return
     console.result(f"wrote {output}" + (f" (the old one is {backup})" if backup else ""))
-    used = usual()
+    used = default_file()
     if used and used.samefile(output):
         console.talk("next: edit its nodes, then run fleetctl validate")
         return
