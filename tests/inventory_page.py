@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from fleetctl.inventory.json_schema import json_schema
+from fleetctl.inventory import json_schema
 from tests.conftest import ROOT
 
 _HEAD = """\

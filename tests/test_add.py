@@ -10,7 +10,7 @@ import pytest
 
 from fleetctl.cli.add import _name_of, _ssh
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory.load import load
+from fleetctl.inventory import load
 from fleetsim.machine import Machine
 from tests.adding import Adding
 from tests.fleet_fixtures import Project, snapshot
@@ -191,10 +191,19 @@ def test_wrong_wishes_are_refused_before_anything_is_contacted(add: Adding) -> N
     }
     for arguments, message in wrong.items():
         assert message in add(*arguments, "--yes").exits(2).err
-    file.write_text("nodes: null\n")
-    assert "add it by hand" in add(nobody, "--as", "x", "--yes").exits(2).err
     file.write_text("nodes: [\n")
     assert "not valid YAML" in add(nobody, "--yes").exits(2).err
+
+
+@pytest.mark.parametrize("text", ["nodes: {a: {}}\n", '{"nodes": {"a": {}}}\n', "nodes: null\n"])
+def test_a_file_not_in_block_style_gets_the_lines_to_add_by_hand(add: Adding, text: str) -> None:
+    file = add.folder / "fleet.yaml"
+    file.write_text(text)
+    outcome = add("ada@127.0.0.1:1", "--as", "box", "--yes").exits(2)
+    assert "nothing was written to fleet.yaml" in outcome.err
+    assert 'nodes:\n  box:\n    ssh: {host: "127.0.0.1", user: "ada", port: 1}\n' in outcome.err
+    assert file.read_text() == text
+    assert files(add) == ["fleet.yaml"]
 
 
 def test_a_machine_that_does_not_answer_is_exit_4(add: Adding) -> None:
@@ -362,13 +371,13 @@ def test_an_inventory_that_somebody_else_changes_meanwhile_is_left_alone(
     add: Adding, box: Machine, target: str
 ) -> None:
     from fleetctl.cli.add import _write
-    from fleetctl.inventory.edit import with_node
+    from fleetctl.inventory import with_node
 
     file = add.folder / "fleet.yaml"
-    file.write_text("nodes: {}\n")
-    edited = with_node(b"nodes: {}\n", file, "x", {"ssh": {"host": "x"}})
-    file.write_text("nodes: {}  # edited\n")
+    file.write_text("nodes:\n")
+    edited = with_node(b"nodes:\n", file, "x", {"ssh": {"host": "x"}})
+    file.write_text("nodes:  # edited\n")
     with pytest.raises(FleetError, match="changed by somebody else") as caught:
-        _write(edited, file, b"nodes: {}\n")
+        _write(edited, file, b"nodes:\n")
     assert caught.value.exit_code == Exit.FAILED
-    assert file.read_text() == "nodes: {}  # edited\n"
+    assert file.read_text() == "nodes:  # edited\n"

@@ -256,7 +256,7 @@ def test_any_environment_gets_the_same_answer(env: dict[str, str], fleetctl: Fle
     assert fleetctl("inventory", "--json", env=env).exits(0).out == usual
     assert "\x1b" not in fleetctl("inventory", env=env).exits(0).out
     fleetctl.write("nodes: {}\nnodes: {}")
-    assert "there twice" in fleetctl("validate", env=env).exits(2).err
+    assert "appears twice" in fleetctl("validate", env=env).exits(2).err
 
 
 def run_with(stdout: int, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:

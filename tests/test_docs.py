@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fleetctl.inventory.load import load
+from fleetctl.inventory import load
 from fleetsim.demo import STEPS
 from tests.conftest import ROOT, FleetctlIn
 from tests.docs_reading import PAGES, anchors, commands, fenced, first_cells, links

@@ -7,9 +7,7 @@ from pathlib import Path
 import pytest
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory import ssh_config
-from fleetctl.inventory.load import load
-from fleetctl.inventory.select import select
+from fleetctl.inventory import load, select, ssh_config
 from fleetctl.model.fleet import Fleet, Node
 from tests.conftest import CASES, ROOT
 
@@ -283,7 +281,7 @@ def test_limit_selects(limit: str | None, names: str, tmp_path: Path) -> None:
         ("@mini", "did you mean minis?"),
         ("@studio", "did you mean studios?"),
         ("@x", "known: gpu, minis, studios"),
-        ("@studios", "a node joins one with its key `groups`"),
+        ("@studios", "a node joins a group with its key `groups`"),
         ("tag:heavyy", "did you mean heavy?"),
         ("box,!nothing", "known: box, mac-1, mac-2, mini"),
         ("", "a pattern is"),
@@ -296,8 +294,8 @@ def test_a_pattern_that_matches_nothing_is_an_error(limit: str, hint: str, tmp_p
     assert hint in (caught.value.hint or "")
 
 
-def test_a_group_that_is_there_and_empty_is_not_called_unknown(tmp_path: Path) -> None:
-    with pytest.raises(FleetError, match="--limit: '@stud\\*' has nobody in it") as caught:
+def test_an_empty_group_is_not_reported_as_unknown(tmp_path: Path) -> None:
+    with pytest.raises(FleetError, match="--limit: '@stud\\*' contains no nodes") as caught:
         select(fleet_of(SELECTABLE, tmp_path), "@stud*")
     assert caught.value.exit_code == Exit.USAGE
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fleetctl.inventory.load import load
-from fleetctl.inventory.problems import InvalidFile
+from fleetctl.inventory import InvalidFile, load
 from tests.conftest import CASES
 
 FILES = sorted((CASES / "inventory").glob("*.yaml"))

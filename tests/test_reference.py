@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fleetctl.inventory import document
-from fleetctl.inventory.json_schema import json_schema
-from fleetctl.inventory.load import parse
-from fleetctl.inventory.problems import InvalidFile
+from fleetctl.inventory import InvalidFile, document, json_schema, parse
 from fleetctl.inventory.schema import InventorySection
 from fleetctl.model import variables
 from tests.conftest import ROOT, FleetctlIn

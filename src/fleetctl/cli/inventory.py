@@ -48,7 +48,7 @@ def validate(file: Path | None, strict: bool, as_json: bool) -> None:
 def inventory(
     file: Path | None, limit: str | None, graph: bool, ansible: bool, as_json: bool
 ) -> None:
-    """Show the effective settings of each node, and where each value comes from."""
+    """Show the effective settings of each node and their origin."""
     from fleetctl.inventory import select
     from fleetctl.project import load_fleet
     from fleetctl.ui import documents

@@ -1,6 +1,4 @@
-"""Finding an inventory, and loading it: a Fleet with its warnings, or every error at once."""
-
-from __future__ import annotations
+"""Find an inventory and load it: a Fleet with its warnings, or every error at once."""
 
 import os
 import stat
@@ -9,59 +7,60 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory import checks, document, messages, names
-from fleetctl.inventory.problems import InvalidFile, Problem
-from fleetctl.inventory.remains import remains
+from fleetctl.inventory import checks, document
+from fleetctl.inventory.problems import InvalidFile, Problem, validation_problems
 from fleetctl.inventory.resolve import resolve
 from fleetctl.inventory.schema import InventorySection
 from fleetctl.model.fleet import Fleet
 
-DEFAULT_PLACES = (Path("inventory/fleet.yaml"), Path("fleet.yaml"))
+DEFAULT_FILES = (Path("inventory/fleet.yaml"), Path("fleet.yaml"))
 
 
 def find(given: Path | None) -> Path:
-    """The file that was named, by option or FLEETCTL_INVENTORY, or the first of the usual ones."""
-    if file := given or usual():
+    """The file given by option or FLEETCTL_INVENTORY, or the first default that exists."""
+    if file := given or default_file():
         return file
-    looked = " and ".join(map(str, DEFAULT_PLACES))
+    searched = " and ".join(map(str, DEFAULT_FILES))
     raise FleetError(
-        f"no inventory here (looked for {looked})",
-        hint="fleetctl init writes one; or name yours with -i FILE",
+        f"no inventory found (looked for {searched})",
+        hint="create one with fleetctl init, or name yours with -i FILE",
         exit_code=Exit.USAGE,
     )
 
 
-def usual() -> Path | None:
-    """The inventory of this folder when none is named."""
-    return next((place for place in DEFAULT_PLACES if place.exists()), None)
+def default_file() -> Path | None:
+    """The inventory of this folder, used when none is named."""
+    return next((file for file in DEFAULT_FILES if file.exists()), None)
 
 
 def load(file: Path) -> tuple[Fleet, list[Problem]]:
-    """The fleet of a file, and what is doubtful about it."""
+    """The fleet of a file, and its warnings; raises InvalidFile with every error."""
     return parse(read_bytes(file), file)
 
 
 def parse(data: bytes, file: Path) -> tuple[Fleet, list[Problem]]:
-    """The fleet that a file has when these are its bytes."""
+    """As `load`, for a file with this content.
+
+    All errors of form and reference are reported together; conflicts need a resolved fleet, so
+    they are reported once the rest is valid.
+    """
     read = document.read(data, str(file))
-    problems = [*read.problems, *names.problems(read.value)]
+    problems = [*read.problems, *checks.references(read.value)]
     try:
         inventory = InventorySection.model_validate(read.value)
     except ValidationError as error:
-        problems += messages.problems(error, read.value, InventorySection)
+        problems += validation_problems(error, read.value, InventorySection)
     if problems:
-        if rest := remains(read.value, problems):
-            problems += checks.conflicts(resolve(rest, file))
         raise InvalidFile(str(file), document.located(problems, data))
     fleet = resolve(inventory, file)
     if conflicts := list(checks.conflicts(fleet)):
         raise InvalidFile(str(file), document.located(conflicts, data))
-    doubts = list(checks.doubts(inventory, fleet))
-    return fleet, document.located(doubts, data) if doubts else []
+    warnings = list(checks.warnings(inventory, fleet))
+    return fleet, document.located(warnings, data) if warnings else []
 
 
 def read_bytes(file: Path) -> bytes:
-    """At most a byte more than a file may have; parsing it says so."""
+    """The content of an inventory; one byte more than allowed, so that parsing reports the size."""
     try:
         if not stat.S_ISREG(file.stat().st_mode):
             raise _unusable(file, "is not a regular file")
@@ -76,6 +75,6 @@ def read_bytes(file: Path) -> bytes:
 def _unusable(file: Path, why: str) -> FleetError:
     return FleetError(
         f"the inventory {str(file)!r} {why}",
-        hint="name another with -i FILE, or write one with fleetctl init",
+        hint="name another with -i FILE, or create one with fleetctl init",
         exit_code=Exit.USAGE,
     )
