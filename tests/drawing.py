@@ -10,8 +10,8 @@ import click
 
 from fleetctl.cli import guard
 from fleetctl.errors import Exit
-from fleetctl.model.events import Did, Doing, Ended, Looked, Noted, Planned, Progress
-from fleetctl.model.plan import Lost
+from fleetctl.model.events import Did, Doing, Ended, Gathered, Noted, Planned, Progress
+from fleetctl.model.plan import Failed
 from fleetctl.model.report import Outcome, Report
 from fleetctl.ui import RunListener, console
 
@@ -23,12 +23,12 @@ _REDRAWN = 0.6
 
 def gather(tell: RunListener) -> None:
     for name in NAMES:
-        tell(Looked(Lost(name, HOSTILE, HOSTILE, Exit.UNREACHABLE)))
+        tell(Gathered(Failed(name, HOSTILE, HOSTILE, Exit.UNREACHABLE)))
 
 
 def busy(tell: RunListener) -> None:
     gather(tell)
-    results = tuple(Lost(name, HOSTILE, HOSTILE, Exit.UNREACHABLE) for name in NAMES[:1])
+    results = tuple(Failed(name, HOSTILE, HOSTILE, Exit.UNREACHABLE) for name in NAMES[:1])
     tell(Planned(Report(results, 0)))
     for name in NAMES:
         tell(Doing(name, "restarting Ollama"))

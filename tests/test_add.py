@@ -8,9 +8,9 @@ from typing import Literal
 
 import pytest
 
-from fleetctl.cli.add import _name_of, _ssh
 from fleetctl.errors import Exit, FleetError
 from fleetctl.inventory import load
+from fleetctl.join import _name_of, _ssh
 from fleetsim.machine import Machine
 from tests.adding import Adding
 from tests.fleet_fixtures import Project, snapshot
@@ -370,8 +370,8 @@ def test_a_home_that_cannot_be_written_to_is_said(
 def test_an_inventory_that_somebody_else_changes_meanwhile_is_left_alone(
     add: Adding, box: Machine, target: str
 ) -> None:
-    from fleetctl.cli.add import _write
     from fleetctl.inventory import with_node
+    from fleetctl.join import _write
 
     file = add.folder / "fleet.yaml"
     file.write_text("nodes:\n")

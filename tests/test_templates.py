@@ -16,7 +16,7 @@ from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
 from fleetctl.render import Templates
 from tests import values
-from tests.facts import facts_of
+from tests.facts import facts_of, target_of
 
 LANGUAGE = "fleetctl docs playbooks"
 WHOLE = "one whole value"
@@ -230,8 +230,9 @@ def test_a_mistake_in_an_expression_is_said_with_its_place(
     fleet, _ = parse(b"nodes: {box: {}}", tmp_path / "fleet.yaml")
     playbook = read_playbook("own", tmp_path)
     with pytest.raises(FleetError) as caught:
-        plan(fleet, fleet.nodes["box"], facts_of({}), playbook, Templates(tmp_path))
-    what = f"{folder}/own.yaml:3:5: steps.0.when: cannot be worked out: "
+        facts = facts_of({}, target_of(fleet))
+        plan(fleet, target_of(fleet), facts, playbook, Templates(tmp_path))
+    what = f"{folder}/own.yaml:3:5: steps.0.when: cannot be evaluated: "
     assert caught.value.message.startswith(what)
     assert says in caught.value.message
     assert caught.value.exit_code == Exit.USAGE

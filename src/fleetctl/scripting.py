@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -13,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory.load import find, load
-from fleetctl.inventory.select import select
+from fleetctl.inventory import find, load, select
 from fleetctl.links import Connector, HostKeys
 from fleetctl.model.fleet import Ssh
 
@@ -35,8 +33,7 @@ def connections(
     jump hosts and ~/.ssh/config are those of fleetctl's own commands; an unknown host key is an
     error. Raises FleetError if the inventory is invalid or any node cannot be connected to.
     """
-    given = inventory or os.environ.get("FLEETCTL_INVENTORY")
-    fleet, _ = load(find(Path(given) if given else None))
+    fleet, _ = load(find(Path(inventory) if inventory else None))
     nodes = {
         node.name: node.ssh
         for node in select(fleet, limit)

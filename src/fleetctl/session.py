@@ -40,7 +40,7 @@ def follow(
     `provision` has a playbook of its own, and begins nothing before all nodes are ready.
     """
     fleet = fleet or load_fleet(flags.file)
-    targets = _targets(fleet, ",".join(nodes) or flags.limit)
+    targets = _targets(fleet, ",".join(nodes) if nodes else flags.limit)
     task = task or _playbook_task(fleet, flags, command)
     log = _open_log(fleet.state, command)
     with RunListener(
@@ -159,7 +159,7 @@ def _next(command: str, report: Report) -> str:
 def _repeated(command: str, flags: Flags, nodes: tuple[str, ...]) -> str:
     """Another command for the same inventory, nodes and steps, as they were given in this one."""
     words = ["fleetctl", command]
-    if flags.file and str(flags.file) != os.environ.get("FLEETCTL_INVENTORY"):
+    if flags.file:
         words += ["-i", str(flags.file)]
     if limit := ",".join(nodes) or flags.limit:
         words += ["--limit", limit]

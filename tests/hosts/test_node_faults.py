@@ -175,7 +175,7 @@ def test_fault_45_a_restart_that_hangs_is_not_waited_for_for_ever(node: Managed)
     )
     node.run("systemctl daemon-reload")
     before = node.seen()
-    outcome = node.disturbed(Disturbance(patience={"restart": 4})).exits(5)
+    outcome = node.disturbed(Disturbance(timeouts={"restart": 4})).exits(5)
     assert "it took longer than it may" in outcome.out
     assert node.seen() == before
     assert node.answers()
@@ -271,7 +271,7 @@ def test_fault_63_a_controller_that_stands_still_is_taken_for_dead(
     managed.apply().exits(0)
     before = managed.seen()
     managed.want("B")
-    still = Disturbance(when="restarted", what="SIGSTOP", patience={"silent": 4})
+    still = Disturbance(when="restarted", what="SIGSTOP", timeouts={"silent": 4})
     run = managed.project.start(*still.arguments, "apply", *QUICK)
     stopped(run.pid)
     managed.rests()

@@ -45,7 +45,6 @@ inventory_file = click.option(
     "--config",
     "file",
     type=click.Path(path_type=Path),
-    envvar="FLEETCTL_INVENTORY",
     help="Inventory  [default: inventory/fleet.yaml, fleet.yaml]",
 )
 

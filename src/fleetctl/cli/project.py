@@ -58,7 +58,7 @@ def init(output: Path, force: bool, as_json: bool) -> None:
         return
     console.result(f"wrote {output}" + (f" (the old one is {backup})" if backup else ""))
     used = default_file()
-    if used and used.samefile(output):
+    if used and used.exists() and used.samefile(output):
         console.talk("next: edit its nodes, then run fleetctl validate")
         return
     console.talk(f"next: edit its nodes, then run fleetctl validate -i {shlex.quote(str(output))}")

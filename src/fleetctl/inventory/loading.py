@@ -29,7 +29,9 @@ def find(given: Path | None) -> Path:
 
 
 def default_file() -> Path | None:
-    """The inventory of this folder, used when none is named."""
+    """The inventory used when none is named: FLEETCTL_INVENTORY, or the one of this folder."""
+    if given := os.environ.get("FLEETCTL_INVENTORY"):
+        return Path(given)
     return next((file for file in DEFAULT_FILES if file.exists()), None)
 
 

@@ -9,11 +9,11 @@ umask 077
 # Runs a command as root where sudo needs no password: for what only root may read.
 as_root() { [ "$(id -u)" != 0 ] && command -v sudo >/dev/null && sudo -n "$@" 2>/dev/null; }
 
-# Whether a file below folder $1 could be found: a folder that may not be searched hides its files.
+# Whether an absolute path would be found: a folder that may not be searched hides its files.
 can_search() {
-  folder=$1
-  while [ -n "$folder" ] && [ ! -d "$folder" ]; do folder=${folder%/*}; done
-  [ -x "${folder:-/}" ]
+  folder=${1%/*}
+  while [ ! -d "$folder/" ] && [ "$folder" != "${folder%/*}" ]; do folder=${folder%/*}; done
+  [ -x "$folder/" ] || [ ! -d "$folder/" ]
 }
 
 # read_files user|root LIMIT FILE...: a section `modes` that lists the files that exist, and a
@@ -26,7 +26,7 @@ read_files() {
     shift
     if [ -e "$file" ] || [ -L "$file" ]; then
       set -- "$@" "$file"
-    elif ! can_search "${file%/*}"; then
+    elif ! can_search "$file"; then
       if [ "$reader" != root ] || ! as_root true; then section "unreadable $file"
       elif as_root test -e "$file"; then set -- "$@" "$file"; fi
     fi
