@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import socket
 import subprocess
 import sys
@@ -15,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.links import Connector, HostKeys, LocalLink, SshLink, collect, transport
+from fleetctl.links import Connector, HostKeys, LocalLink, SshLink, collect, root_shell, transport
 from fleetctl.model.fleet import Ssh
 from fleetctl.ollama import Client, NoAnswer
 from fleetsim.keys import make_key
@@ -111,6 +113,66 @@ def test_a_script_that_hangs_is_given_up(local: bool, box: Machine, home: Path) 
         collect(shell, 0.3)
     assert caught.value.exit_code == Exit.UNREACHABLE
     link.close()
+
+
+SUDO = """#!/bin/sh
+[ "$1" != -n ] || {{ {unattended}; shift; exec "$@"; }}
+[ "$1 $2 $3 $4" = "-k -S -p " ] || {{ echo "sudo: usage" >&2; exit 1; }}
+shift 4
+IFS= read -r password
+[ "$password" = "{password}" ] || {{ echo "sudo: 1 incorrect password attempt" >&2; exit 1; }}
+exec "$@"
+"""
+REFUSES = "echo 'sudo: a password is required' >&2; exit 1"
+
+
+@pytest.mark.parametrize(
+    ("unattended", "password", "problem"),
+    [
+        (":", None, None),
+        (":", "secret", None),
+        (REFUSES, "sec'ret $(id)", None),
+        (REFUSES, "wrong", "sudo did not let us in: sudo: 1 incorrect password attempt"),
+        (REFUSES, None, "sudo did not let us in: sudo: a password is required"),
+    ],
+    ids=["not needed", "not needed but given", "right", "wrong", "missing"],
+)
+def test_a_root_shell_is_started_by_sudo(
+    unattended: str,
+    password: str | None,
+    problem: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "id").write_text("#!/bin/sh\necho 1000\n")
+    (tools / "sudo").write_text(SUDO.format(unattended=unattended, password="sec'ret \\$(id)"))
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    if problem:
+        with pytest.raises(FleetError, match=re.escape(problem)):
+            root_shell(LocalLink(), password, 5)
+        return
+    shell = root_shell(LocalLink(), password, 5)
+    shell.send(b"{ echo as root; exec cat; }\n")
+    shell.end_input()
+    assert collect(shell, 5) == (b"as root\n", b"")
+
+
+def test_a_shell_that_is_roots_needs_no_sudo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "id").write_text("#!/bin/sh\necho 0\n")
+    (tmp_path / "sudo").write_text("#!/bin/sh\nexit 1\n")
+    for tool in ("id", "sudo"):
+        (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    shell = root_shell(LocalLink(), None, 5)
+    shell.send(b"echo here\n")
+    shell.end_input()
+    assert collect(shell, 5) == (b"here\n", b"")
 
 
 HOSTILE_FABRIC = """

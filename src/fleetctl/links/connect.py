@@ -6,7 +6,6 @@ A jump host is a connection of the same kind, shared by all nodes behind it.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import logging
 import random
 import socket
@@ -16,9 +15,10 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import paramiko
+from fabric import Config, Connection
 
 from fleetctl.errors import FleetError
 from fleetctl.links.host_keys import HostKeys
@@ -27,9 +27,6 @@ from fleetctl.links.reasons import explained
 from fleetctl.links.ssh import Slot, SshLink, close_connection
 from fleetctl.model import address
 from fleetctl.model.fleet import Ssh
-
-if TYPE_CHECKING:
-    from fabric import Connection
 
 Check = Callable[[str, str, paramiko.PKey], None]
 """Takes node, known_hosts name and key; raises unless the key is accepted."""
@@ -171,8 +168,6 @@ class Connector:
         details: deque[str],
     ) -> Connection:
         """Fabric reads no file here: `lazy` and `ssh_config` keep its Config to its defaults."""
-        from fabric import Config, Connection
-
         known = list(self._host_keys.known(route.key_name))
         connection = Connection(
             route.host,
@@ -295,7 +290,6 @@ def _tcp_socket(host: str, port: int, timeout: float) -> socket.socket:
     for name, value in _TCP.items():
         with contextlib.suppress(AttributeError, OSError):
             prompt.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    importlib.import_module("fabric")  # 50 ms, spent while the server prepares its banner
     try:
         prompt.recv(1, socket.MSG_PEEK)
     except TimeoutError:

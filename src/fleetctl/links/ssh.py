@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import select
 import threading
-from typing import TYPE_CHECKING
 
 import paramiko
+from fabric import Connection
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.shell import COMMAND
-
-if TYPE_CHECKING:
-    from fabric import Connection
 
 _SIZE = 2**16
 _KEEPALIVE_SECONDS = 15
