@@ -1,7 +1,5 @@
-"""Every codec gives back exactly what went in, or refuses it: asked of the programs that will read
-the files, 10,000 values each."""
-
-from __future__ import annotations
+"""Every codec returns a value unaltered or refuses it, also when the programs that use the files
+read them: 10,000 values each."""
 
 import io
 import os

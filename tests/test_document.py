@@ -1,6 +1,4 @@
-"""Bad files: one clear message each, within bounds of time and memory, and nothing else."""
-
-from __future__ import annotations
+"""Invalid and hostile files: one clear message each, within limits of time and memory."""
 
 import errno
 import os
@@ -70,7 +68,7 @@ def test_a_bad_file_gets_one_clear_message(name: str, fleetctl: FleetctlIn) -> N
 
 @pytest.mark.parametrize("name", ["50 MB", "an anchors bomb", "depth 200000", "binary"])
 def test_a_hostile_file_costs_little(name: str, tmp_path: Path) -> None:
-    """The kernel keeps the bounds: 2 seconds of CPU and 200 MiB."""
+    """The kernel enforces 2 seconds of CPU and 200 MiB."""
 
     def bounds() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (2, 2))
@@ -88,7 +86,7 @@ def test_a_hostile_file_costs_little(name: str, tmp_path: Path) -> None:
     assert done.returncode == 2, done.stderr
 
 
-def test_what_is_no_file_is_no_inventory(fleetctl: FleetctlIn) -> None:
+def test_only_a_regular_file_is_an_inventory(fleetctl: FleetctlIn) -> None:
     os.mkfifo(fleetctl.folder / "pipe")
     for name, why in [
         (".", "is not a regular file"),
@@ -99,10 +97,8 @@ def test_what_is_no_file_is_no_inventory(fleetctl: FleetctlIn) -> None:
         assert why in fleetctl("validate", "-i", name).exits(2).err
 
 
-def test_a_file_that_may_not_be_read_is_no_inventory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By a stand-in for the kernel's answer, since root may read everything."""
+def test_an_unreadable_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a replaced `open`, since root may read everything."""
 
     def denied(*_: object) -> None:
         raise PermissionError(errno.EACCES, "denied")
