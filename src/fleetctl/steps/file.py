@@ -13,7 +13,7 @@ from fleetctl.model.plan import Change, Finding, Level, WriteFile
 from fleetctl.shell import Question, files_in, files_question
 from fleetctl.steps import Place, Step, StepContext
 
-_EXPECTED = "must be an absolute path of a file, or start with ~/ (on the controller: relative to the project)"
+_EXPECTED = "must be an absolute path of a file, or start with ~/; on the controller a relative one"
 
 
 def _path(text: str) -> str:
