@@ -12,6 +12,7 @@ from types import FunctionType
 import pytest
 import yaml
 
+from fleetctl import audit
 from fleetctl.inventory import load
 from fleetsim.demo import STEPS
 from tests.conftest import ROOT, FleetctlIn, clean_environment
@@ -196,3 +197,15 @@ def test_the_worked_example_of_the_playbooks_page(project: Project) -> None:
         project.fleetctl("remove", name, "--yes").exits(0)
     assert not (box.home / "fleet-note.yaml").exists()
     assert (box.home / "scratch").is_dir()
+
+
+def test_every_finding_has_a_row() -> None:
+    page = (ROOT / "docs" / "findings.md").read_text()
+    rows = re.findall(r"^\| ([A-Z]{2}\d{3}) \| (\w+) \| \S.* \| \S.* \|$", page, re.MULTILINE)
+    levels = {code: check.level.name.lower() for code, check in audit.checks().items()}
+    for code, level in re.findall(r'Finding\("(\w+)",\s*Level\.(\w+)', SOURCES):
+        assert levels.setdefault(code, level.lower()) == level.lower(), f"{code} has two levels"
+    assert len(rows) == len(dict(rows)), "a code has two rows"
+    assert dict(rows) == levels
+    named = re.findall(r'Finding\(\s*"', SOURCES)
+    assert len(named) == len(re.findall(r'Finding\("\w+",\s*Level\.\w+', SOURCES))
