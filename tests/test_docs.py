@@ -14,6 +14,9 @@ import yaml
 
 from fleetctl import audit
 from fleetctl.inventory import load
+from fleetctl.playbook import _GATES
+from fleetctl.render import _CODECS
+from fleetctl.steps import kinds
 from fleetsim.demo import STEPS
 from tests.conftest import ROOT, FleetctlIn, clean_environment
 from tests.docs_reading import PAGES, anchors, commands, fenced, first_cells, links
@@ -209,3 +212,12 @@ def test_every_finding_has_a_row() -> None:
     assert dict(rows) == levels
     named = re.findall(r'Finding\(\s*"', SOURCES)
     assert len(named) == len(re.findall(r'Finding\("\w+",\s*Level\.\w+', SOURCES))
+
+
+def test_the_playbooks_page_lists_every_kind_gate_and_file_type() -> None:
+    page = (ROOT / "docs" / "playbooks.md").read_text()
+    rows = {name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+            for name in re.findall(r"`([^`]+)`", row)}  # fmt: skip
+    assert {*kinds(), *_GATES, *_CODECS} <= rows
+    for kind in ("file", "command"):
+        assert {*kinds()[kind].model_fields} <= rows
