@@ -169,7 +169,7 @@ def test_a_machine_without_ollama_says_what_to_do(project: Project) -> None:
     project.add("unused", ollama="installed")
     out = project.fleetctl("check").exits(3).out
     assert "bare: obstacle: Ollama is not installed" in out
-    assert "is there, but no service runs it (hint: make it a service" in out
+    assert "exists, but no service runs it (hint: make it a service" in out
 
 
 def test_one_dead_machine_is_a_result_and_no_crash(project: Project) -> None:
@@ -249,7 +249,7 @@ def test_the_question_counts_only_nodes_that_can_be_changed(project: Project) ->
     project.write(models={"m": {"nodes": ["box", "other"], "ollama_model": "tiny"}})
     shown = at_a_terminal(project, "apply").exits(3).err
     assert "other: pull tiny:latest" in shown
-    assert "Make these changes on 1 node?" in shown
+    assert "Apply these changes to 1 node?" in shown
 
 
 def test_a_node_without_a_name_is_not_all_of_them(project: Project) -> None:
@@ -302,4 +302,6 @@ def test_steps_of_the_users_own_are_part_of_the_plan(project: Project) -> None:
 
 def test_print_script_shows_what_would_be_sent(project: Project) -> None:
     project.add("box")
-    assert "systemctl --user show" in project.fleetctl("check", "--print-script").exits(0).out
+    assert (
+        "ask_unit user ollama.service" in project.fleetctl("check", "--print-script").exits(0).out
+    )

@@ -431,7 +431,7 @@ def test_a_number_that_cannot_be_meant_is_wrong_usage(
 
 
 def test_trust_waits_for_a_number_of_seconds_too(fleetctl: FleetctlIn) -> None:
-    assert "no number of seconds" in fleetctl("trust", "box", "--timeout", "nan").exits(2).err
+    assert "not a number of seconds" in fleetctl("trust", "box", "--timeout", "nan").exits(2).err
 
 
 def test_nothing_is_a_time_to_settle_and_a_number_of_failures(fleetctl: FleetctlIn) -> None:

@@ -79,7 +79,7 @@ def test_the_inventory_is_looked_up_as_by_the_commands(
     inventory: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(FleetError, match="no inventory here"), fleetctl.connections():
+    with pytest.raises(FleetError, match="no inventory found"), fleetctl.connections():
         pass
     monkeypatch.setenv("FLEETCTL_INVENTORY", str(inventory))
     with fleetctl.connections("mini") as nodes:

@@ -90,7 +90,7 @@ def test_a_forged_record_without_the_nonce_is_plain_text(evil: Project) -> None:
 def test_a_shell_that_dies_half_way_is_a_failure_of_that_node(evil: Project) -> None:
     shadow(evil, "ip", "kill -9 0")
     assert both_states(evil)["evil"] == "unreachable"
-    assert "the answer breaks off" in evil.fleetctl("check").exits(4).out
+    assert "the answer is truncated" in evil.fleetctl("check").exits(4).out
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_a_switch_of_the_app_that_wins_is_named_before_anything_is_written(
 def test_the_app_without_anybody_at_the_screen_is_explained(project: Project) -> None:
     project.add_mac("mini", ollama="app", logged_in=False)
     out = project.fleetctl("apply", *QUICK).exits(5).out
-    assert "Ollama.app runs only while its user is logged in at the screen" in out
+    assert "Ollama.app needs a user logged in at the screen" in out
     assert "ollama.service: daemon" in out
 
 
@@ -121,7 +121,7 @@ def test_a_homebrew_that_cannot_give_variables_is_explained(project: Project) ->
     mac = project.add_mac("mini", ollama="brew", brew="5.1.0")
     until_answering(mac)
     out = project.fleetctl("apply", *QUICK).exits(5).out
-    assert "Homebrew 5.1.0 cannot give variables to a service" in out
+    assert "Homebrew 5.1.0 cannot set variables for a service" in out
 
 
 @pytest.mark.slow

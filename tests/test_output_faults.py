@@ -83,9 +83,9 @@ def test_fault_67_output_that_nobody_takes_is_no_crash(
     ("command", "code", "says"),
     [
         ("check", Exit.UNREACHABLE, "1 drift"),
-        ("check --ask-sudo-password", Exit.USAGE, "no terminal on which a password"),
-        ("apply --limit box", Exit.DIFFERS, "there is nobody to ask"),
-        ("provision box", Exit.DIFFERS, "there is nobody to ask"),
+        ("check --ask-sudo-password", Exit.USAGE, "cannot be asked for without a terminal"),
+        ("apply --limit box", Exit.DIFFERS, "not a terminal; re-run with --yes"),
+        ("provision box", Exit.DIFFERS, "not a terminal; re-run with --yes"),
         ("history box", Exit.OK, "fleetctl has changed nothing there"),
         ("restore box", Exit.FAILED, "fleetctl history box"),
         ("remove box", Exit.OK, "1 ok"),

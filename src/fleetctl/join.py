@@ -57,7 +57,7 @@ def join(
     name = machine.name or _name_of(str(ssh["host"]))
     edited = with_node(before or b"", path, name or _UNNAMED, values)
     state = edited.fleet.state
-    keys = HostKeys(state / "known_hosts", _key_check(machine, yes), in_inventory=False)
+    keys = HostKeys(state / "known_hosts", _key_check(machine, yes, state), in_inventory=False)
     with closing(Connector(keys, timeout)) as connector:
         seen = _look(connector, edited.fleet.nodes[name or _UNNAMED], machine, yes, timeout)
     if name is None:
@@ -105,7 +105,7 @@ def _own_name(seen: Facts) -> str:
     return str(name)
 
 
-def _key_check(machine: Machine, yes: bool) -> Ask:
+def _key_check(machine: Machine, yes: bool, state: Path) -> Ask:
     """Accepts a host key by the given fingerprint, or by asking.
 
     `fleetctl trust` is no alternative here: it knows only the machines of the inventory.
@@ -114,6 +114,7 @@ def _key_check(machine: Machine, yes: bool) -> Ask:
     def check(name: str, shown: str) -> bool:
         interactive = prompts.at_terminal() and not yes
         if prompts.is_expected_key(name, shown, machine.fingerprint, interactive=interactive):
+            make_state(state)  # the key will be kept there
             return True
         hint = "compare it on the machine itself, then: "
         raise FleetError(

@@ -36,10 +36,9 @@ def make_state(folder: Path) -> None:
 
     Later runs keep `.gitignore` like any other file: see playbooks/apply.yaml.
     """
-    try:
-        folder.mkdir(mode=0o700)
-    except FileExistsError:
+    if folder.is_dir():
         return
+    folder.mkdir(mode=0o700)
     (folder / ".gitignore").write_text("*\n")
 
 

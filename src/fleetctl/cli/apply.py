@@ -14,7 +14,7 @@ from fleetctl.ui import console
 @click.option("--print-script", is_flag=True, help="Print the script that a node gets, and stop.")
 @options.for_selected_nodes
 def check(flags: Flags, print_script: bool) -> Exit:
-    """Report how nodes and controller differ from the inventory; change nothing."""
+    """Report differences from the inventory; change nothing."""
     from fleetctl.session import follow, printed_script
 
     if print_script:

@@ -1,12 +1,10 @@
 """Adds a public key to ~/.ssh/authorized_keys of a node."""
 
-from pathlib import Path
-
 from fleetctl.errors import FleetError
 from fleetctl.links.link import Link, answers
-from fleetctl.shell import Question, quote
+from fleetctl.shell import Question, library, quote
 
-_AUTHORIZE_KEY = Path(__file__).with_name("authorize.sh").read_text()
+_AUTHORIZE_KEY = library(__file__, "authorize.sh")
 
 
 def authorize(link: Link, public_key: str, timeout: float) -> bool:

@@ -3,12 +3,12 @@
 import secrets
 import time
 from contextlib import suppress
-from pathlib import Path
 
 from fleetctl.errors import FleetError
 from fleetctl.links.link import Link, Process
+from fleetctl.shell import library
 
-_BECOME_ROOT = Path(__file__).with_name("sudo.sh").read_text()
+_BECOME_ROOT = library(__file__, "sudo.sh")
 _UNATTENDED = "-n"
 # `-k`: with cached credentials sudo would not read the password, and the root shell would run it.
 _FROM_STDIN = "-k -S -p ''"

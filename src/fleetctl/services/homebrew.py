@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from fleetctl.codecs import homebrew_env
 from fleetctl.model.facts import Answers, Mode, Service, ServiceFile, ServiceSpec
 from fleetctl.services import launchd
-from fleetctl.shell import Question, quote
+from fleetctl.shell import Question, library, quote
 from fleetctl.shell.transaction import Supervisor
 
 MODES: tuple[Mode, ...] = ("brew",)
@@ -17,7 +16,7 @@ _FORMULA = "ollama"
 _LABELS = (f"sh.brew.{_FORMULA}", f"homebrew.mxcl.{_FORMULA}")
 _FLOOR = (6, 0, 15)
 """The first Homebrew that reads an environment file for a service."""
-_SHELL = f"{launchd.SHELL}\n{Path(__file__).with_name('homebrew.sh').read_text()}"
+_SHELL = f"{launchd.SHELL}\n{library(__file__, 'homebrew.sh')}"
 
 
 def describe(service: ServiceSpec) -> Iterator[ServiceSpec]:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
 from fleetctl.model.facts import (
     LARGEST_FILE,
@@ -23,12 +22,12 @@ from fleetctl.model.facts import (
     Source,
     Unknown,
 )
-from fleetctl.shell import HOST, Question, files_in, in_shell, quote
+from fleetctl.shell import HOST, Question, files_in, in_shell, library, quote
 from fleetctl.shell.transaction import Supervisor
 
 MODES: tuple[Mode, ...] = ("daemon", "agent")
 PREFIX = "dev.fleetctl"
-SHELL = Path(__file__).with_name("launchd.sh").read_text()
+SHELL = library(__file__, "launchd.sh")
 
 _PLACES = {"daemon": "/Library/LaunchDaemons", "agent": "~/Library/LaunchAgents"}
 _DOMAINS = {"daemon": ("system",), "agent": ("gui/", "user/")}

@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from fleetctl.codecs import sh
 from fleetctl.model.facts import Answers, Mode, Service, ServiceFile, ServiceSpec, Source
 from fleetctl.services import launchd
-from fleetctl.shell import Question
+from fleetctl.shell import Question, library
 from fleetctl.shell.transaction import Supervisor
 
 MODES: tuple[Mode, ...] = ("app",)
 
 _NAME = "ollama"
 _LABEL = f"{launchd.PREFIX}.ollama-env"
-_SHELL = f"{launchd.SHELL}\n{Path(__file__).with_name('ollama_app.sh').read_text()}"
+_SHELL = f"{launchd.SHELL}\n{library(__file__, 'ollama_app.sh')}"
 
 
 def describe(service: ServiceSpec) -> Iterator[ServiceSpec]:

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from fleetctl.codecs import systemd_env_file
 from fleetctl.model.facts import (
@@ -20,7 +20,7 @@ from fleetctl.model.facts import (
     Source,
     Unknown,
 )
-from fleetctl.shell import Question, files_in, in_shell, quote
+from fleetctl.shell import Question, files_in, in_shell, library, quote
 from fleetctl.shell.transaction import Supervisor
 
 MODES: tuple[Mode, ...] = ("system", "user")
@@ -31,7 +31,7 @@ _FOLDERS: Mapping[Scope, tuple[str, str]] = {
     "system": ("/etc/fleetctl", "/etc/systemd/system"),
     "user": ("~/.config/fleetctl", "~/.config/systemd/user"),
 }
-_SHELL = Path(__file__).with_name("systemd.sh").read_text()
+_SHELL = library(__file__, "systemd.sh")
 
 
 def describe(service: ServiceSpec) -> Iterator[ServiceSpec]:

@@ -11,6 +11,7 @@ Without the nonce a record can be neither begun nor ended, so banners, rc files 
 contents cannot forge one.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +27,17 @@ Os = Literal["linux", "macos"]
 SYSTEMS: dict[Os, str] = {"linux": "Linux", "macos": "Darwin"}
 """What uname prints on each."""
 
-_HERE = Path(__file__).parent
-COMMON = (_HERE / "common.sh").read_text()
-HOST = (_HERE / "host.sh").read_text()
-LOCK = (_HERE / "lock.sh").read_text()
-NODE_STATE = (_HERE / "node_state.sh").read_text()
+
+def library(module: str, name: str) -> str:
+    """The functions of a `.sh` file beside a module; its comments need not be sent."""
+    text = Path(module).with_name(name).read_text()
+    return re.sub(r"^ *#.*\n", "", text, flags=re.MULTILINE)
+
+
+COMMON = library(__file__, "common.sh")
+HOST = library(__file__, "host.sh")
+LOCK = library(__file__, "lock.sh")
+NODE_STATE = library(__file__, "node_state.sh")
 
 quote = sh.encode
 

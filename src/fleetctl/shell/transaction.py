@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from pathlib import Path
 
 from fleetctl.model.facts import Scope
 from fleetctl.model.options import Timeouts
@@ -16,9 +15,9 @@ from fleetctl.model.plan import (
     TransactionChange,
     WriteFile,
 )
-from fleetctl.shell.protocol import COMMON, LOCK, quote
+from fleetctl.shell.protocol import COMMON, LOCK, library, quote
 
-_LIBRARY = Path(__file__).with_name("transaction.sh")
+_LIBRARY = library(__file__, "transaction.sh")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ def script(transaction: Transaction, nonce: str, timeouts: Timeouts) -> str:
             *_changes(transaction),
             *_service(transaction.supervisor),
             LOCK,
-            _LIBRARY.read_text(),
+            _LIBRARY,
             "session",
             "}",
             "{ fleetctl 3<&0 </dev/null; exit 0; }",

@@ -13,11 +13,13 @@ from fleetctl.model.plan import Change, Finding, Level, WriteFile
 from fleetctl.shell import Question, files_in, files_question
 from fleetctl.steps import Place, Step, StepContext
 
+_EXPECTED = "must be an absolute path of a file, or start with ~/ (on the controller: relative to the project)"
+
 
 def _path(text: str) -> str:
     plain = text.isprintable() and normpath(text) == text and text not in ("/", ".", "~")
     if not plain or text.startswith(("//", "../")) or text in ("", ".."):
-        raise ValueError("must be the path of a file, without `.` or `..`")
+        raise ValueError(_EXPECTED)
     return text
 
 
@@ -40,7 +42,7 @@ class FileStep(Step):
         """A node has no project folder, and the controller is changed only inside its own."""
         absolute = self.path.startswith(("/", "~/"))
         if place == "nodes" and not absolute:
-            return "must be an absolute path of a file, or start with ~/"
+            return _EXPECTED
         if place == "controller" and (absolute or self.sudo):
             return "must be relative to the project and without `sudo`, on the controller"
         return None

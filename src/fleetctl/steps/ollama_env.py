@@ -43,7 +43,7 @@ def _template_values(service: Service, host: Host) -> dict[str, object]:
     return {
         "scope": spec.scope,
         "service": {
-            "name": spec.name,
+            "id": (*spec.ids, spec.name)[0],
             "user": host.user,
             "home": host.home,
             "argv": [found, *arguments],

@@ -55,15 +55,13 @@ def outcomes(report: Report) -> Iterator[str]:
 def summary(report: Report) -> str:
     """Targets by state, seconds, and how many facts are not known. A controller that is ok is not
     mentioned."""
-    ends = {
-        result.target: report.outcomes.get(result.target) or result for result in report.results
-    }
-    if CONTROLLER in ends and ends[CONTROLLER].state == "ok":
-        del ends[CONTROLLER]
-    states = Counter(end.state for end in ends.values())
+    ends = [report.outcomes.get(result.target) or result for result in report.results]
+    ends = [end for end in ends if (end.target, end.state) != (CONTROLLER, "ok")]
+    states = Counter(end.state for end in ends)
     counts = ", ".join(f"{count} {state}" for state, count in states.most_common())
     nodes = f"{_count(report)} node{'s' if _count(report) != 1 else ''}"
-    nodes += " and the controller" if CONTROLLER in ends else ""
+    if any(end.target == CONTROLLER for end in ends):
+        nodes += " and the controller"
     things = "1 thing is" if report.unknown == 1 else f"{report.unknown} things are"
     unknown = f" {things} not known." if report.unknown else ""
     return f"{nodes}: {counts or 'nothing to do'} ({report.seconds:.1f} s).{unknown}"
