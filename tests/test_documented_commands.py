@@ -17,7 +17,7 @@ ANSWERS = {
     "Is it right?": "yes",
     "Password for": PASSWORD,
     "Write this into": "y",
-    "Make these changes": "y",
+    "Apply these changes": "y",
 }
 ALIAS = "Host {name}.local\n  HostName {host}\n  Port {port}\n  IdentityFile {key}\n"
 

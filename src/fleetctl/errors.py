@@ -1,4 +1,4 @@
-"""How fleetctl fails: the table of exit codes, and the one exception that users may see."""
+"""The table of exit codes, and the one exception whose message users see."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Exit(IntEnum):
 
     @classmethod
     def worst(cls, codes: Iterable[Exit]) -> Exit:
-        """The one code that speaks for several results."""
+        """The exit code of several results together."""
         return min(codes, key=_PRECEDENCE.index, default=cls.OK)
 
 

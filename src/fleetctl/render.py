@@ -3,7 +3,7 @@
 Each interpolation is one whole value, and the type of the file says how it is written. What was
 rendered is parsed back, and every value that went in must be found in it unaltered.
 
-jinja2 is loaded when the first template is, which is while the nodes are still being waited for.
+jinja2 is imported with the first template, while the facts of the nodes are being gathered.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _CODECS = {
 _TYPED = (".md", ".yaml")
 """Where a number is not a text."""
 _WHOLE = "each {{ … }} must be one whole value, with nothing around it but what the format has"
-_LANGUAGE = "fleetctl docs playbooks says what a template may say"
+_LANGUAGE = "see fleetctl docs playbooks for what a template may contain"
 
 
 class Word(str):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @options.for_changes
 @options.for_plan
 def remove(flags: Flags, rollout: Rollout, node: str, models: bool) -> Exit:
-    """Undo provision: the node as it was before fleetctl first changed it."""
+    """Restore a node as it was before fleetctl first changed it."""
     from fleetctl.project import load_fleet, one_node
     from fleetctl.restore import plan_remove
     from fleetctl.run import restore_task
@@ -79,7 +79,7 @@ def _named(entries: list[HistoryEntry]) -> Iterator[tuple[str, HistoryEntry]]:
 @click.argument("node")
 @options.for_node
 def history(flags: Flags, node: str) -> None:
-    """Show what fleetctl has changed on a node, by the node's own log."""
+    """Show the log of fleetctl's changes on a node."""
     entries = _history(flags, node)
     if flags.as_json:
         console.document({"node": node, "history": [asdict(entry) for entry in entries]})
