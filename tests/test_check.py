@@ -231,7 +231,7 @@ def at_a_terminal(project: Project, *arguments: str) -> Outcome:
         *arguments,
         folder=folder,
         env=clean_environment(folder),
-        answers={"Make these changes": "n"},
+        answers={"Apply these changes": "n"},
     )
 
 

@@ -220,5 +220,5 @@ def test_a_unit_file_that_is_too_long_to_read_is_not_cut(project: Project, box: 
 def test_an_expression_gets_plain_values_only(project: Project, box: Machine, when: str) -> None:
     steps(project, {"when": when, "file": {"path": "~/x", "content": ""}})
     outcome = project.fleetctl("check").exits(2)
-    assert "steps.1.when: cannot be evaluated" in outcome.err
+    assert "steps.1.when: cannot be evaluated" in outcome.out
     assert not (project.fleetctl.folder / "x").exists()

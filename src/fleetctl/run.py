@@ -168,8 +168,9 @@ def _plan_all(
             return Failed(target.name, why.message, why.hint, why.exit_code)
         return result
 
-    # loaded while the machines are waited for, since the first plan needs it
-    threading.Thread(target=importlib.import_module, args=("jinja2.sandbox",), daemon=True).start()
+    # loaded while the machines are waited for, since the first answer needs them
+    for module in ("fleetctl.ollama.http", "jinja2.sandbox"):
+        threading.Thread(target=importlib.import_module, args=(module,), daemon=True).start()
     results: dict[str, Result] = {}
     for target, result in in_parallel(planned, request.targets, max(request.forks, _THREADS)):
         results[target.name] = result

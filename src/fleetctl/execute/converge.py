@@ -58,6 +58,8 @@ def _converged(target: Target, plan: Plan, link: Link | None, context: RunContex
     if link and link.alive:
         link.resume()
     else:
+        if link:
+            link.close()
         link = context.connect(target)
     work = _Work(target, context, link)
     try:

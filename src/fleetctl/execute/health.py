@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fleetctl.errors import FleetError
 from fleetctl.execute.context import RunContext
@@ -12,6 +13,8 @@ from fleetctl.model.fleet import Target
 from fleetctl.model.plan import Level, Plan, Restart
 
 _POLL = 0.3
+_LEAST = 5.0
+"""Seconds for one question, also when fewer are left."""
 _CRASHES = 2
 """Restarts by the service manager after which waiting longer is pointless."""
 
@@ -60,7 +63,10 @@ def wait_until_up(
     title = specs[0].title
     deadline = time.monotonic() + seconds
     while True:
-        found, api = service_facts(link, target, specs, context.access)
+        # a server that accepts connections and is silent must not cost more than what is left
+        left = max(deadline - time.monotonic(), _LEAST)
+        access = replace(context.access, timeout=min(context.access.timeout, left))
+        found, api = service_facts(link, target, specs, access)
         service = max(found, key=lambda each: (each.active, each.restarts), default=None)
         if isinstance(api, Api) and (any_server or (service and service.pid)):
             return service

@@ -28,9 +28,14 @@ class Lock:
     owner: str
 
 
+_NOTHING = Answer(0, b"")
+"""From a system where fleetctl keeps nothing."""
+
+
 def history(link: Link, target: Target, access: Access) -> list[HistoryEntry]:
     said = _ask(link, target, access, "ask_log")
-    entries = [entry for scope in survey.SCOPES for entry in _entries(scope, said[f"- {scope}"])]
+    found = ((scope, said.get(f"- {scope}", _NOTHING)) for scope in survey.SCOPES)
+    entries = [entry for scope, answer in found for entry in _entries(scope, answer)]
     return sorted(entries, key=lambda entry: entry.time)
 
 
@@ -45,7 +50,7 @@ def _entries(scope: Scope, answer: Answer) -> Iterator[HistoryEntry]:
 
 def locks(link: Link, target: Target, access: Access) -> list[Lock]:
     said = _ask(link, target, access, "ask_lock")
-    holders = ((scope, said[f"- {scope}"].text.strip()) for scope in survey.SCOPES)
+    holders = ((scope, said.get(f"- {scope}", _NOTHING).text.strip()) for scope in survey.SCOPES)
     return [Lock(scope, text.rpartition(":")[2]) for scope, text in holders if text]
 
 

@@ -15,7 +15,7 @@ from fleetctl.model.facts import Scope
 from fleetctl.model.fleet import Target
 from fleetctl.model.options import Timeouts
 from fleetctl.model.plan import Plan, Recover, Stage, TransactionChange
-from fleetctl.shell import SYSTEMS, survey
+from fleetctl.shell import SYSTEMS, Os, survey
 from fleetctl.shell.transaction import Supervisor, Transaction, script
 
 _LOG = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ def transactions(target: Target, plan: Plan, owner: str) -> Iterator[Transaction
     undone = tuple(change for change in changes if isinstance(change, Recover))
     last: Scope = service.scope if service else "user"
     scopes: tuple[Scope, Scope] = ("user", "system") if last == "system" else ("system", "user")
-    os = next(os for os, system in SYSTEMS.items() if system == host.system)
+    os: Os = next((os for os, system in SYSTEMS.items() if system == host.system), "linux")
     for scope in scopes:
         chosen = tuple(change for change in undone or changes if change.scope == scope)
         if not chosen and scope != last:

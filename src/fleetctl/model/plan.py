@@ -221,7 +221,8 @@ class Failed:
 
     @property
     def state(self) -> str:
-        return self.exit_code.name.lower()
+        named = (Exit.UNREACHABLE, Exit.REFUSED, Exit.LOCKED)
+        return self.exit_code.name.lower() if self.exit_code in named else "failed"
 
 
 Result = Plan | Failed
