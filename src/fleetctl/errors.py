@@ -27,7 +27,7 @@ class Exit(IntEnum):
     LOCKED = 7, "a node is locked by another run"
     REFUSED = 8, "refused for safety: a host key, or an exposed server"
     INTERRUPTED = 130, "interrupted (Ctrl-C)"
-    PIPE_CLOSED = 141, "whoever read the output has closed the pipe"
+    PIPE_CLOSED = 141, "the reader of the output closed the pipe"
     TERMINATED = 143, "terminated (SIGTERM)"
 
     @classmethod

@@ -27,7 +27,7 @@ LOGINS = "journalctl --quiet -u ssh -o cat | grep -c 'Accepted publickey for ada
 def transactions(project: LabProject) -> list[str]:
     """What the last run said to a transaction, by its log."""
     *_, last = sorted((project.folder / ".fleetctl" / "logs").iterdir())
-    return re.findall(r"heard (.*)", last.read_text())
+    return re.findall(r"fleetctl.execute.transact received (.*)", last.read_text())
 
 
 @pytest.mark.parametrize("kinds", SCOPES)

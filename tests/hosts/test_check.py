@@ -88,7 +88,9 @@ def test_files_exactly_as_planned_are_as_desired(boot: Boot, lab: Lab, project: 
     node = boot("installer")
     project.add(node)
     project.put_what_the_plan_says(node)
-    assert "reload the definition of the service, which somebody changed" in project.changes(node)
+    assert "reload the definition of the service, which was changed on disk" in project.changes(
+        node
+    )
     lab.ssh(node, "systemctl daemon-reload", root=True)
     assert project.changes(node) == [AS_INSTALLED[-1]]
     restart(lab, node)

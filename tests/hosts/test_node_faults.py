@@ -92,7 +92,7 @@ def test_fault_32_a_read_only_file_system_is_left_alone(node: Managed) -> None:
     ("what", "make", "says"),
     [
         ("symbolic link", f"ln -s /etc/elsewhere {SETTINGS}", "is not a regular file"),
-        ("dangling link", f"ln -s /tmp/nowhere {SETTINGS}", "is a symbolic link"),
+        ("dangling link", f"ln -s /tmp/nowhere {SETTINGS}", "is not a regular file"),
         ("folder", f"mkdir {SETTINGS}", "is not a regular file"),
         ("fifo", f"mkfifo {SETTINGS}", "is not a regular file"),
         ("hard link", f"ln /etc/elsewhere {SETTINGS}", "has a second name"),

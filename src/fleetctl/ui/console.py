@@ -50,7 +50,7 @@ def result(text: str) -> None:
 
 
 def flush() -> None:
-    """Make every result so far visible to whoever reads stdout."""
+    """Make every result so far visible to the reader of stdout."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
