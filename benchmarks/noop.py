@@ -35,21 +35,21 @@ from pyinfra import host
 from pyinfra.facts.server import Command
 from pyinfra.operations import files, server
 
-files.put(src="{folder}/wanted.env", dest=host.get_fact(Command, "echo $HOME") + "/peer.env")
+files.put(src="{folder}/wanted.env", dest=f"{{host.data.home}}/peer.env")
 state = host.get_fact(Command, "systemctl --user show ollama.service -p ActiveState")
 if "active" not in state:
     server.shell(commands="systemctl --user restart ollama.service")
 there = host.get_fact(Command, f"curl -s http://127.0.0.1:{{host.data.ollama_port}}/api/tags")
 for model in {models!r}:
     if model not in there:
-        server.shell(commands="curl -s http://127.0.0.1:{{host.data.ollama_port}}/api/pull")
+        server.shell(commands=f"curl -s http://127.0.0.1:{{host.data.ollama_port}}/api/pull")
 """
 
 ANSIBLE = """
 - hosts: all
   gather_facts: false
   tasks:
-    - copy: {src: wanted.env, dest: ~/peer.env}
+    - copy: {src: wanted.env, dest: "{{ home }}/peer.env"}
     - command: systemctl --user show ollama.service -p ActiveState
       register: unit
       changed_when: "'=active' not in unit.stdout"

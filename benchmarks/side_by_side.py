@@ -93,7 +93,8 @@ def pyinfra(made: Rig, deploy: str, **data: str) -> Tool:
     common = f"ssh_user='{made.user}', ssh_key='{made.key}', ssh_strict_host_key_checking='no'"
     hosts = "".join(
         f"    ('127.0.0.1-{machine.port}', dict(ssh_hostname='127.0.0.1', "
-        f"ssh_port={machine.port}, ollama_port={machine.ollama_port}, {common})),\n"
+        f"ssh_port={machine.port}, {common}, "
+        f"home='{machine.home}', ollama_port={machine.ollama_port})),\n"
         for machine in made.machines
     )
     (made.folder / "inventory.py").write_text(f"hosts = [\n{hosts}]\n")
@@ -104,10 +105,13 @@ def pyinfra(made: Rig, deploy: str, **data: str) -> Tool:
 
 
 def ansible(made: Rig, play: str, **variables: str) -> Tool:
-    """Tuned: pipelining, and as many forks as the others."""
+    """Tuned: pipelining, and as many forks as the others.
+
+    It takes `~` for the home of the user, which is not the one of the machine here.
+    """
     hosts = "".join(
         f"n{machine.port} ansible_host=127.0.0.1 ansible_port={machine.port} "
-        f"ollama_port={machine.ollama_port}\n"
+        f"home={machine.home} ollama_port={machine.ollama_port}\n"
         for machine in made.machines
     )
     (made.folder / "hosts").write_text(
