@@ -39,7 +39,7 @@ from side_by_side import (
 VALUES = ("5m0s", "10m0s")
 
 RAW = """
-sed -i 's/^OLLAMA_KEEP_ALIVE=.*/OLLAMA_KEEP_ALIVE={value}/' ~/{environment}
+sed -i 's/^OLLAMA_KEEP_ALIVE=.*/OLLAMA_KEEP_ALIVE="{value}"/' ~/{environment}
 systemctl --user restart ollama.service
 . ~/{environment}
 until curl -sf "http://$OLLAMA_HOST/api/version"; do sleep 0.02; done
@@ -107,18 +107,26 @@ def apply(made: Rig, value: str, *options: str) -> Tool:
 
 def write_template(made: Rig) -> None:
     """The peers write the very file that fleetctl writes."""
-    text = (made.machines[0].home / ENVIRONMENT).read_text()
-    text = re.sub(r"(?m)^(OLLAMA_HOST=.*):\d+", r"\1:{{ ollama_port }}", text)
-    text = re.sub(r"(?m)^(OLLAMA_KEEP_ALIVE=).*", r"\1{{ keep_alive }}", text)
-    (made.folder / "wanted.env.j2").write_text(text)
+    text = made.machines[0].environment
+    text = text.replace(str(made.machines[0].ollama_port), "{{ ollama_port }}")
+    (made.folder / "wanted.env.j2").write_text(with_keep_alive(text, "{{ keep_alive }}"))
 
 
-def change(name: str, row: Row, tool: Tool, made: Rig, value: str) -> None:
-    before = [machine.service for machine in made.machines]
+def with_keep_alive(environment: str, value: str) -> str:
+    return re.sub(r'OLLAMA_KEEP_ALIVE="[^"]*"', f'OLLAMA_KEEP_ALIVE="{value}"', environment)
+
+
+def change(row: Row, tool: Tool, made: Rig, value: str) -> None:
+    """One run of a tool, and a check of every machine: the file, the restart and the new value."""
+    before = {machine.name: machine.service for machine in made.machines}
+    files = {machine.name: with_keep_alive(machine.environment, value) for machine in made.machines}
     measure(row, tool, made.folder)
-    for machine, service in zip(made.machines, before, strict=True):
-        if machine.service == service or f" OLLAMA_KEEP_ALIVE:{value} " not in machine.log:
-            sys.exit(f"{name} did not restart {machine.name} with {value}: {machine.log}")
+    for machine in made.machines:
+        restarted = machine.service != before[machine.name]
+        if not restarted or f" OLLAMA_KEEP_ALIVE:{value} " not in machine.log:
+            sys.exit(f"{row.name} did not restart {machine.name} with {value}: {machine.log}")
+        if machine.environment != files[machine.name]:
+            sys.exit(f"{row.name} wrote another file on {machine.name}: {machine.environment}")
 
 
 def compare(count: int, rounds: int, with_peers: bool) -> None:
@@ -131,17 +139,20 @@ def compare(count: int, rounds: int, with_peers: bool) -> None:
             for name, tool in todo.items():
                 row = rows[name] if at else Row(name)  # the first round warms up
                 value = next(values)
-                change(name, row, tool(value), made, value)
+                change(row, tool(value), made, value)
         print_table(f"{count} hosts, {rounds} rounds", rows)
 
 
 def connections(count: int) -> float:
     """SSH connections a node for an apply that changes it, by the log of sshd."""
-    with tempfile.TemporaryDirectory() as folder, rig(count, Path(folder), log_level="INFO") as made:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        rig(count, Path(folder), log_level="INFO") as made,
+    ):
         converge(made)
         before = made.logins
         value = VALUES[0]
-        change("fleetctl", Row("fleetctl"), apply(made, value, "--settle", "0"), made, value)
+        change(Row("fleetctl"), apply(made, value, "--settle", "0"), made, value)
         return (made.logins - before) / count
 
 

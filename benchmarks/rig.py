@@ -53,6 +53,11 @@ class Machine:
         return int(pid), run
 
     @property
+    def environment(self) -> str:
+        """The file with the environment of its service."""
+        return (self.home / ENVIRONMENT).read_text()
+
+    @property
     def log(self) -> str:
         """What the service has printed since its last start."""
         return (self.home / "journal" / self.service[1]).read_text()
@@ -109,9 +114,7 @@ def inventory(made: Rig, **ollama: str) -> dict[str, object]:
     return {"defaults": {"ssh": ssh}, "nodes": nodes, "models": models}
 
 
-def _rig(
-    count: int, folder: Path, first_port: int, log_level: str, machines: list[Machine]
-) -> Rig:
+def _rig(count: int, folder: Path, first_port: int, log_level: str, machines: list[Machine]) -> Rig:
     for name in ("key", "host"):
         make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
         subprocess.run(make, check=True)
