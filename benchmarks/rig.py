@@ -149,7 +149,9 @@ def _machine(name: str, port: int, folder: Path, log_level: str) -> Machine:
     )
     sshd = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin") or "sshd"
     start = f"{_TOOLS}/systemctl --user start ollama.service; exec {sshd} -D -e -f {home}/config"
-    alone = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    # a killed benchmark leaves no machines behind
+    alone = ["setpriv", "--pdeathsig", "KILL"]
+    alone += ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     with (folder / "sshd.log").open("ab") as log:
         process = subprocess.Popen(
             [*(alone if os.geteuid() == 0 else []), "sh", "-c", start],
