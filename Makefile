@@ -66,10 +66,11 @@ $(LAB_READY): $(READY) requirements-lab.txt
 fuzz: $(READY)  ## 100,000 mutated inventories and command lines; SEED=n replays
 	$(BIN)/python tests/fuzz.py --rounds 100000 $(if $(SEED),--seed $(SEED))
 
-bench: $(READY)  ## start-up and loading times, side by side with others
+bench: $(READY)  ## how long everything takes, side by side with others
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/loading.py
 	$(BIN)/python benchmarks/noop.py
+	$(BIN)/python benchmarks/change.py
 
 lock: $(READY)  ## renew requirements-dev.txt from requirements-dev.in and pyproject.toml
 	$(BIN)/pip install --quiet uv
