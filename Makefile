@@ -39,7 +39,7 @@ lint: $(READY)  ## ruff, mypy, shellcheck
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/shellcheck .ci/run src/fleetctl/shell/*.sh src/fleetctl/backends/*.sh
+	$(BIN)/shellcheck .ci/run $(shell git ls-files "src/*.sh")
 
 # Real hosts need Linux and root. What is made once is kept outside the checkout.
 LAB_READY := .venv/ready-lab
@@ -66,10 +66,11 @@ $(LAB_READY): $(READY) requirements-lab.txt
 fuzz: $(READY)  ## 100,000 mutated inventories and command lines; SEED=n replays
 	$(BIN)/python tests/fuzz.py --rounds 100000 $(if $(SEED),--seed $(SEED))
 
-bench: $(READY)  ## start-up and loading times, side by side with others
+bench: $(READY)  ## how long everything takes, side by side with others
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/loading.py
 	$(BIN)/python benchmarks/noop.py
+	$(BIN)/python benchmarks/change.py
 
 lock: $(READY)  ## renew requirements-dev.txt from requirements-dev.in and pyproject.toml
 	$(BIN)/pip install --quiet uv

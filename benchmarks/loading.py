@@ -6,8 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from fleetctl.inventory.load import load
-from fleetctl.inventory.select import select
+from fleetctl.inventory import load, select
 
 ROUNDS = 3
 

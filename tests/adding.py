@@ -36,18 +36,12 @@ def add_command(
     password_file: Path | None,
     as_json: bool,
 ) -> None:
-    from fleetctl.cli.add import add
+    from fleetctl.join import Machine, join
+    from fleetctl.ui.prompts import password_source
 
-    path, called = add(
-        file,
-        target,
-        name=name,
-        group=group,
-        fingerprint=fingerprint,
-        password=options.password_source(ask_password, password_file, "Password"),
-        yes=yes,
-        timeout=10,
-    )
+    password = password_source(ask_password, password_file, "Password")
+    machine = Machine(target, name, group, fingerprint, password)
+    path, called = join(file, machine, yes=yes, timeout=10)
     console.document({"file": str(path), "node": called})
 
 

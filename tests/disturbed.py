@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from fleetctl.cli import main
-from fleetctl.execute import session
+from fleetctl.execute import transact
+from fleetctl.model import options
 from fleetctl.shell import transaction
 
 Lines = Iterator[tuple[str, str]]
@@ -39,7 +40,7 @@ class Disturbance:
     step: int = 0
     """The step, counted from 1, at which the node's own shell does what `does` says."""
     does: str = ""
-    patience: Mapping[str, Any] = field(default_factory=dict)
+    timeouts: Mapping[str, Any] = field(default_factory=dict)
     replace: Mapping[str, str] = field(default_factory=dict)
     """Text of the script, and what stands there instead."""
     heard: str = ""
@@ -53,16 +54,16 @@ class Disturbance:
 def install(disturbance: Disturbance) -> None:
     _wrap_records(disturbance)
     _wrap_script(disturbance)
-    patience: Any = partial(transaction.Patience, **disturbance.patience)
-    transaction.Patience = patience  # type: ignore[misc]
+    timeouts: Any = partial(options.Timeouts, **disturbance.timeouts)
+    options.Timeouts = timeouts  # type: ignore[misc]
 
 
 def _wrap_records(disturbance: Disturbance) -> None:
-    receive: Callable[[session.Session], Lines] = session.Session._receive
+    receive: Callable[[transact.Session], Lines] = transact.Session._receive
     count = 0
     before = set[str]()
 
-    def received(self: session.Session) -> Lines:
+    def received(self: transact.Session) -> Lines:
         nonlocal count
         for word, text in receive(self):
             count += 1
@@ -75,10 +76,10 @@ def _wrap_records(disturbance: Disturbance) -> None:
             before.add(line)
             yield word, text
 
-    session.Session._receive = received  # type: ignore[method-assign]
+    transact.Session._receive = received  # type: ignore[method-assign]
 
 
-def _happen(what: str, talk: session.Session) -> None:
+def _happen(what: str, talk: transact.Session) -> None:
     if what != "cut":
         for name in what.split():
             os.kill(os.getpid(), signal.Signals[name])
@@ -101,7 +102,7 @@ def _wrap_script(disturbance: Disturbance) -> None:
             text = text.replace(old, new)
         return at_step(text, disturbance.step, disturbance.does) if disturbance.step else text
 
-    setattr(session, "script", changed)  # noqa: B010
+    setattr(transact, "script", changed)  # noqa: B010
 
 
 def at_step(script: str, step: int, does: str) -> str:

@@ -9,15 +9,17 @@ from typing import Any
 
 from fleetctl.codecs import systemd_env_file
 from fleetctl.model.facts import Api, Facts, File, Host, Server, Service, Source, Unknown
+from fleetctl.model.fleet import Fleet, Target
 from fleetctl.model.plan import (
     DeleteModel,
-    NodePlan,
+    Plan,
     PullModel,
     Restart,
     RunCommand,
-    Supervise,
+    ServiceAction,
     WriteFile,
 )
+from fleetctl.targets import node_target
 
 HOME = "/home/ada"
 DEFAULTS = {
@@ -32,57 +34,68 @@ DEFAULTS = {
 """What a server logs that was told nothing."""
 
 
-def facts_of(said: Mapping[str, Any]) -> Facts:
-    """A healthy machine as Ollama's installer leaves it, but for what is said."""
+def target_of(fleet: Fleet, name: str = "box") -> Target:
+    target = node_target(fleet.nodes[name])
+    assert target is not None
+    return target
+
+
+def facts_of(said: Mapping[str, Any], target: Target) -> Facts:
+    """A healthy machine as Ollama's installer leaves it, except for what is given."""
     host = Host(
         system="Linux", release="6.1", machine="x86_64", distribution="Debian", name="box",
         user="ada", uid=1000, home=HOME, traits=frozenset(said.get("traits", ())),
         programs=tuple(said.get("programs", ["/usr/local/bin/ollama"])),
+        servers=tuple(Server(**each) for each in said.get("servers", [])),
         addresses=tuple(said.get("addresses", ["127.0.0.1", "192.168.1.5"])),
     )  # fmt: skip
-    services = [service_of(each) for each in said.get("services", [{}])]
+    services = [service_of(each, target) for each in said.get("services", [{}])]
     models = dict.fromkeys(said.get("models", []), "digest")
     api = Api("127.0.0.1:11434", "0.24.0", models)
     return Facts(
         host=host,
         services=tuple(services),
-        servers=tuple(Server(**each) for each in said.get("servers", [])),
         api=Unknown(said["no_api"]) if "no_api" in said else api,
-        files={path: File(text, "-rw-r--r--") for path, text in said.get("files", {}).items()},
-        guards=said.get("guards", {}),
+        answers=said.get("answers", {}),
     )
 
 
-def service_of(said: Mapping[str, Any]) -> Service:
-    """`given` is the environment of the running server; `hidden` says that it cannot be seen."""
+def service_of(said: Mapping[str, Any], target: Target) -> Service:
+    """`given` is the environment of the running server; `hidden` says why it cannot be read."""
     given: dict[str, str] = {"PATH": "/usr/bin", **said.get("given", {})}
     active = said.get("active", True)
+    spec = next(spec for spec in target.services if spec.mode == said.get("mode", "system"))
     service = Service(
-        scope="system", mode="system", loaded=True, enabled=True, active=active,
-        pid=42 if active else None, run="r1",
+        spec=spec, loaded=True, enabled=True, active=active, pid=42 if active else None, run="r1",
         definition="/etc/systemd/system/ollama.service",
     )  # fmt: skip
     if active:
         effective = {**DEFAULTS, **given, **said.get("uses", {})}
-        service = replace(service, running=given, effective=effective)
+        service = replace(service, environment=given, log=config_line(effective))
     if why := said.get("hidden"):
-        service = replace(service, running=Unknown(why), effective=Unknown(why))
+        service = replace(service, environment=Unknown(why), log=Unknown(why))
     sources = [Source(**each) for each in said.get("sources", [])]
     files = {path: File(text, "-rw-r--r--") for path, text in said.get("files", {}).items()}
-    own = {field.name for field in fields(Service)} - {"sources", "files", "active"}
+    own = {field.name for field in fields(Service)} - {"sources", "files", "active", "spec"}
     plain = {key: value for key, value in said.items() if key in own}
     return replace(service, sources=tuple(sources), files=files, **plain)
 
 
-def after(plan: NodePlan, facts: Facts) -> Facts:
+def config_line(values: Mapping[str, str]) -> str:
+    """What Ollama logs about its settings."""
+    inner = " ".join(f"{name}:{value}" for name, value in sorted(values.items()))
+    return f'msg="server config" env="map[{inner}]"'
+
+
+def after(plan: Plan, facts: Facts) -> Facts:
     """The facts when everything in the plan has been done, and nothing else."""
     for _, change in plan.changes:
         match change:
             case WriteFile():
                 facts = _written(facts, change)
-            case Supervise(verb="enable"):
+            case ServiceAction(action="enable"):
                 facts = _with_service(facts, enabled=True)
-            case Supervise(verb="reload"):
+            case ServiceAction(action="reload"):
                 facts = _with_service(facts, reload_pending=False)
             case Restart():
                 facts = _restarted(facts)
@@ -94,7 +107,7 @@ def after(plan: NodePlan, facts: Facts) -> Facts:
                 del models[change.model]
                 facts = replace(facts, api=replace(facts.api, models=models))
             case RunCommand():
-                facts = replace(facts, guards={**facts.guards, change.name: True})
+                raise AssertionError("no built-in playbook runs a command on Linux")
     return facts
 
 
@@ -114,19 +127,15 @@ def _written(facts: Facts, change: WriteFile) -> Facts:
     else:
         sources = list(service.sources)
     files = {**service.files, path: file}
-    return replace(
-        _with_service(facts, files=files, sources=tuple(sources)),
-        files={**facts.files, change.path: file},
-    )
+    return _with_service(facts, files=files, sources=tuple(sources))
 
 
 def _restarted(facts: Facts) -> Facts:
     given: dict[str, str] = {}
     for source in facts.services[0].sources:
         given |= source.values
-    return _with_service(
-        facts, active=True, pid=43, run="r2", running=given, effective={**DEFAULTS, **given}
-    )
+    log = config_line({**DEFAULTS, **given})
+    return _with_service(facts, active=True, pid=43, run="r2", environment=given, log=log)
 
 
 PROJECT = Path("/nowhere")

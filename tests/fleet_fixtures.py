@@ -11,6 +11,7 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from typing import Any
 
+from fleetctl.project import make_state
 from fleetsim.fleet import Fleet
 from fleetsim.mac.mac import Mac
 from fleetsim.machine import Machine
@@ -53,7 +54,7 @@ class Project:
 
     def trust(self, machine: Machine) -> None:
         known = self.fleetctl.folder / ".fleetctl" / "known_hosts"
-        known.parent.mkdir(exist_ok=True)
+        make_state(known.parent)
         with known.open("a") as stream:
             stream.write(machine.known_hosts_line + "\n")
 

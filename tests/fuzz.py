@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fleetctl.cli import cli, guard
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory.load import load
+from fleetctl.inventory import load
 
 ROOT = Path(__file__).parents[1]
 SEEDS = [

@@ -1,26 +1,24 @@
-"""docs/inventory-reference.md, made from the schema: `python -m tests.inventory_page` writes it."""
-
-from __future__ import annotations
+"""docs/inventory-reference.md, generated from the schema: `python -m tests.inventory_page`."""
 
 import json
 from collections.abc import Iterator
 from typing import Any
 
-from fleetctl.inventory.json_schema import json_schema
+from fleetctl.inventory import json_schema
 from tests.conftest import ROOT
 
 _HEAD = """\
 # Every key of the inventory
 
-Made from the schema (`make docs`). [inventory.md](inventory.md) explains layers, and what fleetctl
-fills in where nobody says anything; [inventory/reference.yaml](../inventory/reference.yaml) shows
-every key in use, and `fleetctl schema` gives the schema to your editor.
+Generated from the schema (`make docs`). [inventory.md](inventory.md) explains layers and defaults;
+[inventory/reference.yaml](../inventory/reference.yaml) shows every key in use, and
+`fleetctl schema` prints the schema for your editor.
 """
 
 _LAYERS = ("defaults", "groups")
 _PLAIN = {"array": "list", "object": "mapping", "string": "text", "integer": "number"}
-_SILENT = ("null", "number")
-"""Nothing can stand nearly everywhere, and a number wherever text can."""
+_OMITTED = ("null", "number")
+"""Nearly every key accepts null, and every text a number."""
 
 
 def inventory_page() -> str:
@@ -52,8 +50,8 @@ def _rows(schema: dict[str, Any], section: dict[str, Any], prefix: str) -> Itera
             continue
         inner = _object(schema, described)
         if inner.get("properties"):
-            said = "mapping" + ("" if "none" not in str(described) else ", or `none`")
-            yield f"| `{prefix}{key}` | {said} | | {described['description']} |"
+            value = "mapping" + ("" if "none" not in str(described) else ", or `none`")
+            yield f"| `{prefix}{key}` | {value} | | {described['description']} |"
             yield from _rows(schema, inner, f"{prefix}{key}.")
             continue
         default = described.get("default")
@@ -63,7 +61,7 @@ def _rows(schema: dict[str, Any], section: dict[str, Any], prefix: str) -> Itera
 
 
 def _object(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    """What has properties behind a reference, a choice or a name."""
+    """The object with properties behind a reference, a choice or a user-chosen name."""
     if "$ref" in node:
         return _object(schema, schema["$defs"][node["$ref"].rpartition("/")[2]])
     for choice in (*node.get("anyOf", ()), *node.get("oneOf", ())):
@@ -84,7 +82,7 @@ def _value(node: dict[str, Any]) -> str:
         return " or ".join(dict.fromkeys(filter(None, choices)))
     types = node.get("type", "text")
     named = [types] if isinstance(types, str) else types
-    return " or ".join(_PLAIN.get(each, each) for each in named if each not in _SILENT)
+    return " or ".join(_PLAIN.get(kind, kind) for kind in named if kind not in _OMITTED)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fleetctl.model.plan import Scripted, WriteFile
-from fleetctl.shell.transaction import Patience, Supervisor, Transaction
+from fleetctl.model.options import Timeouts
+from fleetctl.model.plan import TransactionChange, WriteFile
+from fleetctl.shell.transaction import Supervisor, Transaction
 from fleetctl.shell.transaction import script as script_of
 
 Change = Callable[[str], str]
@@ -41,7 +42,7 @@ class LocalNode:
 
     root: Path
     wanted: Mapping[str, str | None]
-    then: tuple[Scripted, ...]
+    then: tuple[TransactionChange, ...]
     before: Mapping[str, str]
     enabled: bool
     shell: tuple[str, ...] = ("dash", "-s")
@@ -93,7 +94,7 @@ class LocalNode:
     def run(self, transaction: Transaction, change: Change = str, verdict: str = "commit") -> Heard:
         """One session to its end, whichever that is; the verdict may be silence, or no more."""
         nonce = secrets.token_hex(8)
-        text = _without_sync(change(script_of(transaction, nonce, Patience(silent=2))))
+        text = _without_sync(change(script_of(transaction, nonce, Timeouts(silent=2))))
         heard = Heard([])
         with subprocess.Popen(
             self.shell, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

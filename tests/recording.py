@@ -13,12 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.conftest import ROOT
-from tests.terminal import on_terminal
+from tests.terminal import on_terminal, screen
 
 _COLUMNS, _ROWS = 84, 38
 _SECONDS_A_LINE = 0.2
 _LEFT, _TOP, _WIDTH, _HEIGHT = 16, 44, 8.43, 18
-_CLASSES = {"1": "b", "2": "d", "31": "r", "32": "g", "35": "m", "31;1": "r b"}
+_CLASSES = {"1": "b", "2": "d", "31": "r", "32": "g", "35": "m", "1;31": "r b"}
 _STYLE = """\
 text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#d4d4d4}
 .b{font-weight:700;fill:#fff}.d{fill:#8b949e}.r{fill:#ff7b72}.g{fill:#7ee787}.m{fill:#d2a8ff}
@@ -50,10 +50,9 @@ def screens(shown: str) -> list[list[str]]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """As they stand in the end: a living line is overwritten, a long one is wrapped."""
-    for line in text.split("\n"):
-        last = line.rpartition("\r\x1b[K")[2]
-        pieces = re.findall(r"(?:\x1b\[[\d;]*m)*.(?:\x1b\[[\d;]*m)*", last)
+    """As they stand in the end: the live display is gone, a long line is wrapped."""
+    for line in screen(text):
+        pieces = re.findall(r"(?:\x1b\[[\d;]*m)*.(?:\x1b\[[\d;]*m)*", line)
         for at in range(0, max(1, len(pieces)), _COLUMNS):
             yield "".join(pieces[at : at + _COLUMNS])
 

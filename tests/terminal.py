@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import struct
 import subprocess
@@ -54,6 +55,26 @@ def on_terminal(
             raise
     os.close(main)
     return Outcome(process.returncode, "", shown.decode().replace("\r\n", "\n"))
+
+
+def screen(shown: str) -> list[str]:
+    """The lines that a terminal has in the end, colours included: the escape codes that rich uses
+    to redraw are carried out; any other is a failure."""
+    lines, row = [""], 0
+    for code, last, text in re.findall(r"(\x1b\[[?\d;]*([A-Za-z]))|([\r\n]|[^\x1b\r\n]+)", shown):
+        if text == "\n":
+            row += 1
+            lines += [""] if row == len(lines) else []
+        elif code == "\x1b[2K":
+            lines[row] = ""
+        elif code == "\x1b[1A":
+            row -= 1
+        elif last == "m" or text != "\r":
+            assert text or last == "m" or code in ("\x1b[?25l", "\x1b[?25h"), repr(code)
+            lines[row] += text or (code if last == "m" else "")
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
 
 
 def resize(terminal: int, rows: int, columns: int) -> None:

@@ -8,9 +8,9 @@ from typing import Literal
 
 import pytest
 
-from fleetctl.cli.add import _name_of, _ssh
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory.load import load
+from fleetctl.inventory import load
+from fleetctl.join import _name_of, _ssh
 from fleetsim.machine import Machine
 from tests.adding import Adding
 from tests.fleet_fixtures import Project, snapshot
@@ -58,7 +58,7 @@ def test_from_an_empty_folder_to_a_node(add: Adding, box: Machine, target: str) 
     assert (add.folder / "fleet.yaml").read_text() == (
         f'nodes:\n  box:\n    ssh: {{host: "127.0.0.1", user: "ada", port: {box.port}}}\n'
     )
-    assert "Ollama 0.24.0 as a user service, 1 model there" in outcome.err
+    assert "Ollama 0.24.0 as a user service, 1 model" in outcome.err
     assert f'+     ssh: {{host: "127.0.0.1", user: "ada", port: {box.port}}}' in outcome.err
     fleet, _ = load(add.folder / "fleet.yaml")
     assert fleet.nodes["box"].ssh is not None
@@ -75,7 +75,7 @@ def test_what_was_added_can_be_checked(
     file = add.folder / "fleet.yaml"
     file.write_text(f"defaults: {{ssh: {{identity_file: {key}}}}}\n" + file.read_text())
     out = project.fleetctl("check").exits(3).out
-    assert "box: OLLAMA_KEEP_ALIVE 5m0s → for ever" in out
+    assert "box: OLLAMA_KEEP_ALIVE 5m → -1 (forever)" in out
 
 
 def test_the_rest_of_the_file_and_the_file_stay_what_they_were(
@@ -119,7 +119,7 @@ def test_on_a_terminal_the_key_and_the_lines_are_asked_about(
     answers = {"Is it right?": "yes", "Write this into fleet.yaml?": "y"}
     outcome = add.on_terminal(target, answers=answers).exits(0)
     assert box.fingerprint in outcome.err
-    assert "box is in fleet.yaml now" in outcome.err
+    assert "added box to fleet.yaml" in outcome.err
 
 
 def test_no_is_no(add: Adding, box: Machine, target: str) -> None:
@@ -191,10 +191,19 @@ def test_wrong_wishes_are_refused_before_anything_is_contacted(add: Adding) -> N
     }
     for arguments, message in wrong.items():
         assert message in add(*arguments, "--yes").exits(2).err
-    file.write_text("nodes: null\n")
-    assert "add it by hand" in add(nobody, "--as", "x", "--yes").exits(2).err
     file.write_text("nodes: [\n")
     assert "not valid YAML" in add(nobody, "--yes").exits(2).err
+
+
+@pytest.mark.parametrize("text", ["nodes: {a: {}}\n", '{"nodes": {"a": {}}}\n', "nodes: null\n"])
+def test_a_file_not_in_block_style_gets_the_lines_to_add_by_hand(add: Adding, text: str) -> None:
+    file = add.folder / "fleet.yaml"
+    file.write_text(text)
+    outcome = add("ada@127.0.0.1:1", "--as", "box", "--yes").exits(2)
+    assert "nothing was written to fleet.yaml" in outcome.err
+    assert 'nodes:\n  box:\n    ssh: {host: "127.0.0.1", user: "ada", port: 1}\n' in outcome.err
+    assert file.read_text() == text
+    assert files(add) == ["fleet.yaml"]
 
 
 def test_a_machine_that_does_not_answer_is_exit_4(add: Adding) -> None:
@@ -275,7 +284,7 @@ def test_a_password_lets_the_key_in_once_and_for_all(
     assert box.passwords.tried == [SECRET]
     before = snapshot(folder)
     again = add(target, "--as", "box2", "--yes", "--ask-password", "-i", "other.yaml").exits(0)
-    assert "your key opens it already" in again.err
+    assert "your key is accepted already" in again.err
     assert (snapshot(folder), box.passwords.tried) == (before, [SECRET])
 
 
@@ -334,7 +343,7 @@ def test_a_password_without_a_terminal_and_without_yes_changes_nothing(
     trusted = ("--fingerprint", box.fingerprint)
     outcome = add(target, *trusted, "--password-file", str(secret)).exits(3)
     assert "--yes" in outcome.err
-    assert "no terminal" in add(target, *trusted, "--yes", "--ask-password").exits(2).err
+    assert "without a terminal" in add(target, *trusted, "--yes", "--ask-password").exits(2).err
     assert box.passwords.tried == []
     assert not (box.home / ".ssh").exists()
 
@@ -361,14 +370,14 @@ def test_a_home_that_cannot_be_written_to_is_said(
 def test_an_inventory_that_somebody_else_changes_meanwhile_is_left_alone(
     add: Adding, box: Machine, target: str
 ) -> None:
-    from fleetctl.cli.add import _write
-    from fleetctl.inventory.edit import with_node
+    from fleetctl.inventory import with_node
+    from fleetctl.join import _write
 
     file = add.folder / "fleet.yaml"
-    file.write_text("nodes: {}\n")
-    edited = with_node(b"nodes: {}\n", file, "x", {"ssh": {"host": "x"}})
-    file.write_text("nodes: {}  # edited\n")
-    with pytest.raises(FleetError, match="changed by somebody else") as caught:
-        _write(edited, file, b"nodes: {}\n")
+    file.write_text("nodes:\n")
+    edited = with_node(b"nodes:\n", file, "x", {"ssh": {"host": "x"}})
+    file.write_text("nodes:  # edited\n")
+    with pytest.raises(FleetError, match="was changed meanwhile") as caught:
+        _write(edited, file, b"nodes:\n")
     assert caught.value.exit_code == Exit.FAILED
-    assert file.read_text() == "nodes: {}  # edited\n"
+    assert file.read_text() == "nodes:  # edited\n"

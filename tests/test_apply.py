@@ -46,7 +46,7 @@ def test_apply_makes_what_check_found_and_the_second_time_nothing(
     assert settings(box)["OLLAMA_KEEP_ALIVE"] == "-1"
     project.fleetctl("check").exits(0)
     before = snapshot(box.home)
-    assert "1 node: 1 as desired" in project.fleetctl("apply", *QUICK).exits(0).out
+    assert "1 node: 1 ok" in project.fleetctl("apply", *QUICK).exits(0).out
     assert snapshot(box.home) == before
 
 
@@ -57,7 +57,7 @@ def test_without_a_terminal_and_without_yes_the_plan_is_all_there_is(
     for arguments in (["apply"], ["apply", "--json"], ["provision"], ["remove", "box"], ["plan"]):
         outcome = project.fleetctl(*arguments)
         assert outcome.code == (0 if arguments[0] == "remove" else 3), outcome
-    assert "there is nobody to ask" in project.fleetctl("apply").err
+    assert "not a terminal; re-run with --yes" in project.fleetctl("apply").err
     project.fleetctl("apply", "--dry-run", "--yes").exits(3)
     assert snapshot(box.home) == before
 
@@ -95,12 +95,12 @@ def test_events_are_objects_of_one_line_and_end_with_the_outcome(
     events = [json.loads(line) for line in lines]
     assert {event["format"] for event in events} == {1}
     names = [event["event"] for event in events]
-    assert names[:2] == ["looked", "planned"]
+    assert names[:3] == ["gathered", "gathered", "planned"]
     assert names[-1] == "ended"
     assert {"did", "doing"} <= set(names)
     assert events[-1]["state"] == "changed"
     document = project.fleetctl("apply", "--json", *QUICK).exits(0).json
-    assert document["nodes"]["box"]["state"] == "as desired"
+    assert document["nodes"]["box"]["state"] == "ok"
     assert document["outcomes"] == {}
 
 
@@ -123,7 +123,7 @@ def test_a_users_own_steps_are_carried_out_and_a_guard_may_need_a_second_pass(
     assert (box.home / "late").exists()
     assert "box: done: run: late" in outcome.err
     outcome.exits(5)  # its guard never turns true, and that is said
-    assert "not as desired after all was done: run: late" in outcome.out
+    assert "not converged after all changes: run: late" in outcome.out
 
 
 def test_a_command_that_fails_takes_the_files_back_and_shows_its_last_words(
@@ -150,7 +150,7 @@ def test_what_helps_against_several_obstacles_is_said_once(project: Project, box
     for name in ("a", "b"):
         (box.home / name).mkdir()
     outcome = project.fleetctl("apply", *QUICK).exits(5)
-    assert "box: failed: not touched, as something is in the way\n" in outcome.out
+    assert "box: failed: not changed because of the findings above\n" in outcome.out
     assert "  hint: move it out of the way\n" in outcome.out
 
 
@@ -221,7 +221,10 @@ def test_a_lock_is_named_respected_and_taken_away(project: Project, box: Machine
     assert "box: locked: locked by eve@elsewhere" in outcome.out
     assert "fleetctl unlock box" in outcome.out
     project.fleetctl("unlock", "box").exits(3)
-    assert "unlocked, from eve@elsewhere" in project.fleetctl("unlock", "box", "--yes").exits(0).out
+    assert (
+        "unlocked, was held by eve@elsewhere"
+        in project.fleetctl("unlock", "box", "--yes").exits(0).out
+    )
     assert "not locked" in project.fleetctl("unlock", "box").exits(0).out
     project.fleetctl("apply", *QUICK).exits(0)
 
@@ -230,7 +233,7 @@ def test_what_was_cut_off_is_found_undone_and_made_up_for(project: Project, box:
     project.fleetctl("apply", *QUICK).exits(0)
     state = box.home / STATE
     (state / "backups" / "1").rename(state / "journal")
-    assert "undo what a run that was cut off has left" in project.fleetctl("check").exits(3).out
+    assert "undo an interrupted run" in project.fleetctl("check").exits(3).out
     project.fleetctl("apply", *QUICK).exits(0)
     project.fleetctl("check").exits(0)
     assert not (state / "journal").exists()
@@ -262,7 +265,7 @@ def test_an_old_ollama_and_a_port_that_is_taken_are_obstacles(
     (box.folder / "proc/net/tcp").write_text("0: 00000000:1F90 00000000:0000 0A\n")
     out = project.fleetctl("provision", *QUICK).exits(5).out
     assert "Ollama 0.12.3 is older than 0.17.1" in out
-    assert "port 8080 is taken by something that is not Ollama" in out
+    assert "port 8080 is taken by a program that is not Ollama" in out
 
 
 def test_prune_deletes_what_nothing_maps_after_the_restart(project: Project, box: Machine) -> None:

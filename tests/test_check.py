@@ -48,13 +48,13 @@ def test_a_machine_as_installed_differs_in_exactly_the_settings(project: Project
     outcome = project.fleetctl("check").exits(3)
     assert outcome.out.split("\n\n")[0].splitlines() == [
         "box: OLLAMA_HOST stays 127.0.0.1:11434",
-        "box: OLLAMA_KEEP_ALIVE 5m0s → for ever",
+        "box: OLLAMA_KEEP_ALIVE 5m → -1 (forever)",
         "box: OLLAMA_NO_CLOUD off → on",
         f"box: write ~/{DROP_IN}",
-        "box: restart Ollama, because it runs with OLLAMA_KEEP_ALIVE 5m0s (and 1 more)",
+        "box: restart Ollama, because it runs with OLLAMA_KEEP_ALIVE 5m (and 1 more)",
     ]
     assert '+OLLAMA_KEEP_ALIVE="-1"' in outcome.out
-    assert outcome.out.splitlines()[-1].startswith("1 node: 1 differ (")
+    assert outcome.out.splitlines()[-1].startswith("1 node: 1 drift (")
 
 
 def test_the_next_command_is_for_the_same_inventory_nodes_and_steps(project: Project) -> None:
@@ -84,7 +84,7 @@ def test_a_machine_with_exactly_the_planned_files_is_as_desired(project: Project
     put_what_the_plan_says(project, machine)
     restart(machine)
     outcome = project.fleetctl("check").exits(0)
-    assert outcome.out.startswith("1 node: 1 as desired")
+    assert outcome.out.startswith("1 node: 1 ok")
 
 
 def test_values_that_hold_already_need_no_restart(project: Project) -> None:
@@ -92,7 +92,7 @@ def test_values_that_hold_already_need_no_restart(project: Project) -> None:
     drop_in(machine, "mine", 'Environment="OLLAMA_KEEP_ALIVE=-1" "OLLAMA_NO_CLOUD=1"')
     restart(machine)
     out = project.fleetctl("check").exits(3).out
-    assert "OLLAMA_KEEP_ALIVE stays for ever" in out
+    assert "OLLAMA_KEEP_ALIVE stays -1 (forever)" in out
     assert "restart" not in out
 
 
@@ -104,11 +104,11 @@ def test_what_was_edited_by_hand_is_shown_as_a_diff(project: Project) -> None:
     file = machine.home / ENV_FILE
     write(machine, ENV_FILE, file.read_text().replace('"-1"', '"9m"'))
     out = project.fleetctl("check").exits(3).out
-    assert "box: OLLAMA_KEEP_ALIVE stays for ever" in out
+    assert "box: OLLAMA_KEEP_ALIVE stays -1 (forever)" in out
     assert '-OLLAMA_KEEP_ALIVE="9m"' in out
     assert "restart" not in out
     restart(machine)
-    assert "restart Ollama, because it runs with OLLAMA_KEEP_ALIVE 9m0s" in (
+    assert "restart Ollama, because it runs with OLLAMA_KEEP_ALIVE 9m" in (
         project.fleetctl("check").exits(3).out
     )
 
@@ -121,7 +121,7 @@ def test_a_forgotten_reload_and_a_forgotten_restart_are_told_apart(project: Proj
     on(machine, "systemctl --user daemon-reload")
     out = project.fleetctl("check").exits(3).out
     assert "reload" not in out
-    assert "restart Ollama, because it runs with OLLAMA_KEEP_ALIVE 5m0s" in out
+    assert "restart Ollama, because it runs with OLLAMA_KEEP_ALIVE 5m" in out
 
 
 def test_a_file_that_wins_over_ours_is_an_obstacle(project: Project) -> None:
@@ -169,7 +169,7 @@ def test_a_machine_without_ollama_says_what_to_do(project: Project) -> None:
     project.add("unused", ollama="installed")
     out = project.fleetctl("check").exits(3).out
     assert "bare: obstacle: Ollama is not installed" in out
-    assert "is there, but no service runs it (make it a service" in out
+    assert "exists, but no service runs it (hint: make it a service" in out
 
 
 def test_one_dead_machine_is_a_result_and_no_crash(project: Project) -> None:
@@ -180,7 +180,7 @@ def test_one_dead_machine_is_a_result_and_no_crash(project: Project) -> None:
     until_answering(machine)
     outcome = project.fleetctl("check", "--json").exits(4).json
     states = {name: node["state"] for name, node in outcome["nodes"].items()}
-    assert states == {"box": "differs", "other": "differs", "dead": "unreachable"}
+    assert states == {"box": "drift", "other": "drift", "dead": "unreachable"}
 
 
 def test_what_nodes_share_is_said_once(project: Project) -> None:
@@ -190,8 +190,8 @@ def test_what_nodes_share_is_said_once(project: Project) -> None:
     project.set("three", keep_alive="5m")
     said = project.fleetctl("check", "--no-diff").exits(3).out.splitlines()
     assert "all 3 nodes: OLLAMA_NO_CLOUD off → on" in said
-    assert "one, two: OLLAMA_KEEP_ALIVE 5m0s → for ever" in said
-    assert "three: OLLAMA_KEEP_ALIVE stays 5m0s" in said
+    assert "one, two: OLLAMA_KEEP_ALIVE 5m → -1 (forever)" in said
+    assert "three: OLLAMA_KEEP_ALIVE stays 5m" in said
 
 
 def test_what_is_kept_in_the_project_is_not_for_git_and_nobody_else(project: Project) -> None:
@@ -231,7 +231,7 @@ def at_a_terminal(project: Project, *arguments: str) -> Outcome:
         *arguments,
         folder=folder,
         env=clean_environment(folder),
-        answers={"Make these changes": "n"},
+        answers={"Apply these changes": "n"},
     )
 
 
@@ -249,7 +249,7 @@ def test_the_question_counts_only_nodes_that_can_be_changed(project: Project) ->
     project.write(models={"m": {"nodes": ["box", "other"], "ollama_model": "tiny"}})
     shown = at_a_terminal(project, "apply").exits(3).err
     assert "other: pull tiny:latest" in shown
-    assert "Make these changes on 1 node?" in shown
+    assert "Apply these changes to 1 node?" in shown
 
 
 def test_a_node_without_a_name_is_not_all_of_them(project: Project) -> None:
@@ -302,4 +302,6 @@ def test_steps_of_the_users_own_are_part_of_the_plan(project: Project) -> None:
 
 def test_print_script_shows_what_would_be_sent(project: Project) -> None:
     project.add("box")
-    assert "systemctl --user show" in project.fleetctl("check", "--print-script").exits(0).out
+    assert (
+        "ask_unit user ollama.service" in project.fleetctl("check", "--print-script").exits(0).out
+    )

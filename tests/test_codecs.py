@@ -1,11 +1,10 @@
-"""Every codec gives back exactly what went in, or refuses it: asked of the programs that will read
-the files, 10,000 values each."""
-
-from __future__ import annotations
+"""Every codec returns a value unaltered or refuses it, also when the programs that use the files
+read them: 10,000 values each."""
 
 import io
 import os
 import plistlib
+import re
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -89,6 +88,53 @@ def test_every_codec_reads_back_any_text(value: str) -> None:
         except Unrepresentable:
             continue
         assert codec.decode(text) == {"A": value}
+
+
+@given(values.texts)
+def test_a_unit_reads_back_any_word_of_a_command_but_those_with_a_dollar(value: str) -> None:
+    """systemd expands `$` in commands, so such a word is not reported."""
+    try:
+        text = f'ExecStart=-/bin/echo "{systemd_unit.encode(value)}" end\n'
+    except Unrepresentable:
+        return
+    words = ["/bin/echo", value, "end"] if "$" not in value else ["/bin/echo", "end"]
+    assert systemd_unit.decode(text) == {"ExecStart": words}
+
+
+@given(values.texts)
+def test_a_unit_reads_back_any_path_that_needs_no_escape_but_percent(value: str) -> None:
+    """systemd does not unquote these settings, so any other escape would alter the value."""
+    path = f"/{value}"
+    try:
+        text = f"[Service]\nEnvironmentFile=-{systemd_unit.encode(path)}\nUser=ada\n"
+    except Unrepresentable:
+        return
+    found = systemd_unit.decode(text)["EnvironmentFile"]
+    altered = bool(re.search(r'[\\"\x01-\x1f\x7f]', path)) or path != path.strip(" ")
+    assert (found != [path]) == altered
+
+
+def test_a_unit_is_read_as_systemd_reads_it() -> None:
+    text = """\
+# EnvironmentFile=/comment
+; User=comment
+[Service]
+Environment="A=1 2" B=3 'C=4%%'
+Environment="D=wrongly "quoted"
+EnvironmentFile=-%h/a.env
+EnvironmentFile = /etc/b.env
+ExecStartPre=-/bin/sh -c 'exit "$1"' \\
+    '50%%'
+ExecStart=
+"""
+    assert systemd_unit.decode(text) == {
+        "A": "1 2",
+        "B": "3",
+        "C": "4%",
+        "EnvironmentFile": ["%h/a.env", "/etc/b.env"],
+        "ExecStartPre": ["/bin/sh", "-c", "50%"],
+        "ExecStart": [],
+    }
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def look_at(shown: str, demo: Path) -> None:
     for step in STEPS:
         assert f"$ fleetctl {step.command}" in shown
     assert "studio: rolled back: Ollama crashed" in shown
-    assert "3 nodes: 2 as desired, 1 rolled back" in shown
+    assert "3 nodes: 2 ok, 1 rolled back" in shown
     assert "models_dir" not in (demo / "fleet.yaml").read_text()
     homes = {name: demo / "machines" / name / "home" for name in ("workstation", "studio", "mini")}
     settings = (homes["workstation"] / ".config/fleetctl/ollama.env").read_text()

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import html
+import inspect
 import re
+from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 import yaml
 
-from fleetctl.inventory.load import load
+from fleetctl import audit
+from fleetctl.inventory import load
+from fleetctl.playbook import _GATES
+from fleetctl.render import _CODECS
+from fleetctl.steps import kinds
 from fleetsim.demo import STEPS
-from tests.conftest import ROOT, FleetctlIn
+from tests.conftest import ROOT, FleetctlIn, clean_environment
 from tests.docs_reading import PAGES, anchors, commands, fenced, first_cells, links
 from tests.fleet_fixtures import Project
 from tests.inventory_page import inventory_page
 from tests.sim.remote import until_answering
+from tests.terminal import on_terminal
 from tests.test_rooms import ROOMS
 
 SOURCES = "\n".join(file.read_text() for file in (ROOT / "src" / "fleetctl").rglob("*.py"))
@@ -91,6 +99,71 @@ def test_the_architecture_is_true() -> None:
     ]
     for named in re.findall(r"`([\w/-]+\.(?:py|sh|yaml|md))`", page):
         assert list(ROOT.glob(f"**/{named}")), named
+    described = re.findall(r"^\*\*(\S+)\*\*", page, re.MULTILINE)
+    assert described == [*listed, "fleetsim"], "one paragraph a room, in the order of the tree"
+
+
+def walk() -> list[tuple[str, str]]:
+    """(function, file) of the walk through `check` and `apply`."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    _, _, section = page.partition("## A walk through")
+    section, _, _ = section.partition("\n## ")
+    entries = re.findall(r"^(\d+)\. `([\w.]+)` \(`([\w/]+\.py)`\):", section, re.MULTILINE)
+    assert [int(number) for number, _, _ in entries] == list(range(1, len(entries) + 1))
+    return [(function, file) for _, function, file in entries]
+
+
+def test_the_walk_names_at_most_25_functions_that_exist() -> None:
+    assert 15 <= len(walk()) <= 25
+    for dotted, file in walk():
+        module = ".".join(Path(file).with_suffix("").parts).removesuffix(".__init__")
+        assert dotted.startswith(f"{module}."), dotted
+        found = import_module(f"fleetctl.{module}")
+        for name in dotted.removeprefix(f"{module}.").split("."):
+            found = getattr(found, name)
+        callback = getattr(found, "callback", found)  # of a click command
+        assert isinstance(callback, FunctionType), dotted
+        defined = inspect.getsourcefile(inspect.unwrap(callback))
+        assert defined == str(ROOT / "src/fleetctl" / file), dotted
+
+
+TRACE = """
+import sys, threading
+
+def profile(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and "/fleetctl/" in code.co_filename:
+        name = f"{code.co_filename.rpartition('/fleetctl/')[2]} {code.co_qualname}"
+        if name not in seen:
+            seen.add(name)
+            trace.write(name + "\\n")
+            trace.flush()
+
+seen, trace = set(), open("trace", "w")
+threading.setprofile(profile)
+sys.setprofile(profile)
+from fleetctl.cli import main
+main()
+"""
+
+
+@pytest.mark.slow
+def test_the_walk_is_in_the_order_of_the_calls(project: Project) -> None:
+    """Traced on one node that gets files, a restart and a model."""
+    project.fleetctl.write(TRACE, "traced.py")
+    until_answering(project.add("box"))
+    project.write(models={"m": {"node": "box", "ollama_model": "tiny"}})
+    folder = project.fleetctl.folder
+    environment = {**clean_environment(folder), "TERM": "xterm"}
+    answers = {"Apply these changes": "y"}
+    command = ("traced", "apply", "--limit", "box", "--settle", "0")
+    on_terminal(*command, folder=folder, env=environment, answers=answers).exits(0)
+    called = (folder / "trace").read_text().splitlines()
+    expected = []
+    for dotted, file in walk():
+        module = ".".join(Path(file).with_suffix("").parts).removesuffix(".__init__")
+        expected.append(f"{file} {dotted.removeprefix(f'{module}.')}")
+    assert [each for each in called if each in expected] == expected
 
 
 def test_make_knows_every_target_in_the_docs() -> None:
@@ -127,3 +200,25 @@ def test_the_worked_example_of_the_playbooks_page(project: Project) -> None:
         project.fleetctl("remove", name, "--yes").exits(0)
     assert not (box.home / "fleet-note.yaml").exists()
     assert (box.home / "scratch").is_dir()
+
+
+def test_every_finding_has_a_row() -> None:
+    page = (ROOT / "docs" / "findings.md").read_text()
+    rows = re.findall(r"^\| ([A-Z]{2}\d{3}) \| (\w+) \| \S.* \| \S.* \|$", page, re.MULTILINE)
+    levels = {code: check.level.name.lower() for code, check in audit.checks().items()}
+    for code, level in re.findall(r'Finding\("(\w+)",\s*Level\.(\w+)', SOURCES):
+        assert levels.setdefault(code, level.lower()) == level.lower(), f"{code} has two levels"
+    assert len(rows) == len(dict(rows)), "a code has two rows"
+    assert dict(rows) == levels
+    named = re.findall(r'Finding\(\s*"', SOURCES)
+    assert len(named) == len(re.findall(r'Finding\("\w+",\s*Level\.\w+', SOURCES))
+
+
+def test_the_playbooks_page_lists_every_kind_gate_and_file_type() -> None:
+    page = (ROOT / "docs" / "playbooks.md").read_text()
+    rows = {name for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE)
+            for name in re.findall(r"`([^`]+)`", row)}  # fmt: skip
+    own = {kind for kind, step in kinds().items() if step.__module__.startswith("fleetctl.")}
+    assert {*own, *_GATES, *_CODECS} <= rows
+    for kind in ("file", "command"):
+        assert {*kinds()[kind].model_fields} <= rows

@@ -1,6 +1,4 @@
-"""Bad files: one clear message each, within bounds of time and memory, and nothing else."""
-
-from __future__ import annotations
+"""Invalid and hostile files: one clear message each, within limits of time and memory."""
 
 import errno
 import os
@@ -12,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fleetctl.errors import FleetError
+from fleetctl.inventory import load
 from fleetctl.inventory.document import MAX_ALIASED, parse, read
-from fleetctl.inventory.load import load
 from tests.conftest import FleetctlIn, clean_environment
 
 BOMB = "".join(
@@ -28,17 +26,17 @@ BAD: dict[str, tuple[bytes, str]] = {
     "truncated": (b"nodes:\n  a: {ssh: {host: x", "2:20: the file is not valid YAML"),
     "an open quote": (b'nodes:\n  a: {ssh: {host: "x}}\n', "the file is not valid YAML"),
     "binary": (bytes(range(256)) * 64, "the file is not UTF-8 text"),
-    "NUL": (b"nodes: {a: {}}\n# \0\n", "2:3: the file holds the control character U+0000"),
+    "NUL": (b"nodes: {a: {}}\n# \0\n", "2:3: the file contains the control character U+0000"),
     "an escape code": (b"nodes: {a: {}}\n# \x1b[2J\n", "the control character U+001B"),
     "latin-1": ("project: {name: Bär}".encode("latin-1"), "1:18: the file is not UTF-8"),
-    "50 MB": (b"nodes: {a: {}}\n" + b"# fill\n" * 7_500_000, "the file has more than 16 MiB"),
+    "50 MB": (b"nodes: {a: {}}\n" + b"# fill\n" * 7_500_000, "the file is larger than 16 MiB"),
     "a byte order mark": (b"\xef\xbb\xbfnodes: {}\n", "starts with a byte order mark"),
     "UTF-16": ("nodes: {}".encode("utf-16"), "starts with a byte order mark"),
     "CRLF": (b"nodes:\r\n  a: {}\r\n", "1:7: the file has Windows line endings"),
     "tabs": (b"nodes:\n\ta: {}\n", "2:1: the file is indented with a tab; use spaces"),
     "tabs after spaces": (b"nodes:\n  a:\n  \tssh: none\n", "indented with a tab"),
     "a python object": (b"nodes: !!python/object:os.system {}\n", "tag:yaml.org,2002:python"),
-    "an anchors bomb": (BOMB.encode(), "grows beyond all bounds by its aliases"),
+    "an anchors bomb": (BOMB.encode(), "expands to too many values by its aliases"),
     "an alias of itself": (b"nodes: &a {b: *a}\n", "alias *a without an anchor"),
     "an unknown alias": (b"nodes: *a\n", "alias *a without an anchor"),
     "depth 2000": (b"nodes: " + b"[" * 2000 + b"]" * 2000, "nested deeper than 32 levels"),
@@ -49,10 +47,10 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "an unhashable key": (b"nodes: {[1, 2]: {}}\n", "1:9: the file has a key that is not text"),
     "a mapping for a key": (b"? {a: b}\n: c\n", "the file has a key that is not text"),
-    "two documents": (b"nodes: {a: {}}\n---\nnodes: {}\n", "2:1: the file holds a second doc"),
+    "two documents": (b"nodes: {a: {}}\n---\nnodes: {}\n", "2:1: the file contains a second doc"),
     "a list": (b"- nodes\n", "is a list; it must be a mapping"),
     "a word": (b"nodes\n", "is 'nodes'; it must be a mapping"),
-    "a duplicate key": (b"nodes: {a: {}}\nnodes: {}\n", "2:1: the key 'nodes' is there twice"),
+    "a duplicate key": (b"nodes: {a: {}}\nnodes: {}\n", "2:1: the key 'nodes' appears twice"),
     "a merge key": (b"nodes:\n  a: {}\n  b:\n    <<: {}\n", "4:5: nodes.b: a merge key"),
 }
 
@@ -70,7 +68,7 @@ def test_a_bad_file_gets_one_clear_message(name: str, fleetctl: FleetctlIn) -> N
 
 @pytest.mark.parametrize("name", ["50 MB", "an anchors bomb", "depth 200000", "binary"])
 def test_a_hostile_file_costs_little(name: str, tmp_path: Path) -> None:
-    """The kernel keeps the bounds: 2 seconds of CPU and 200 MiB."""
+    """The kernel enforces 2 seconds of CPU and 200 MiB."""
 
     def bounds() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (2, 2))
@@ -88,7 +86,7 @@ def test_a_hostile_file_costs_little(name: str, tmp_path: Path) -> None:
     assert done.returncode == 2, done.stderr
 
 
-def test_what_is_no_file_is_no_inventory(fleetctl: FleetctlIn) -> None:
+def test_only_a_regular_file_is_an_inventory(fleetctl: FleetctlIn) -> None:
     os.mkfifo(fleetctl.folder / "pipe")
     for name, why in [
         (".", "is not a regular file"),
@@ -99,10 +97,8 @@ def test_what_is_no_file_is_no_inventory(fleetctl: FleetctlIn) -> None:
         assert why in fleetctl("validate", "-i", name).exits(2).err
 
 
-def test_a_file_that_may_not_be_read_is_no_inventory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By a stand-in for the kernel's answer, since root may read everything."""
+def test_an_unreadable_file_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a replaced `open`, since root may read everything."""
 
     def denied(*_: object) -> None:
         raise PermissionError(errno.EACCES, "denied")

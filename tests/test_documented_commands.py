@@ -17,7 +17,7 @@ ANSWERS = {
     "Is it right?": "yes",
     "Password for": PASSWORD,
     "Write this into": "y",
-    "Make these changes": "y",
+    "Apply these changes": "y",
 }
 ALIAS = "Host {name}.local\n  HostName {host}\n  Port {port}\n  IdentityFile {key}\n"
 
@@ -31,7 +31,6 @@ STORY = {
         ("fleetctl docs nodes", 0),
         ("fleetctl schema", 0),
         ("fleetctl completion zsh", 0),
-        ("fleetctl mac-report", 2),  # which this is not
     ],
     "a Mac whose user has a password": [
         ("fleetctl provision --add ada@mini-64.local --ask-password", 0),

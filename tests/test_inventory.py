@@ -1,15 +1,14 @@
-"""What an inventory means: layers, defaults, origins, selection, and files of subagent-fleet."""
+"""How an inventory is resolved: layers, defaults, origins, selection, files of subagent-fleet."""
 
-from __future__ import annotations
-
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from fleetctl import inventory
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory import ssh_config
-from fleetctl.inventory.load import load
-from fleetctl.inventory.select import select
+from fleetctl.inventory import load, select, ssh_config
 from fleetctl.model.fleet import Fleet, Node
 from tests.conftest import CASES, ROOT
 
@@ -50,7 +49,7 @@ def test_a_node_wins_over_its_groups_and_the_last_group_over_the_first(tmp_path:
     }
 
 
-def test_every_value_says_where_it_came_from(tmp_path: Path) -> None:
+def test_every_value_has_its_origin(tmp_path: Path) -> None:
     origins = node_of(LAYERS, tmp_path).origins
     assert origins["ssh.user"] == "node"
     assert origins["ssh.port"] == "defaults"
@@ -62,7 +61,7 @@ def test_every_value_says_where_it_came_from(tmp_path: Path) -> None:
     assert origins["endpoint"].startswith("derived")
 
 
-def test_the_smallest_inventory_already_does_the_job(tmp_path: Path) -> None:
+def test_the_smallest_inventory_gets_every_default(tmp_path: Path) -> None:
     node = node_of("nodes: {mini: }", tmp_path)
     assert node.ssh
     assert (node.ssh.host, node.endpoint) == ("mini", "http://mini:11434")
@@ -73,7 +72,7 @@ def test_the_smallest_inventory_already_does_the_job(tmp_path: Path) -> None:
     }
 
 
-def test_what_the_models_need_is_derived_from_them(tmp_path: Path) -> None:
+def test_the_needs_of_the_models_are_derived(tmp_path: Path) -> None:
     text = """
     nodes: {n: {}}
     models:
@@ -96,7 +95,7 @@ def test_without_a_context_the_context_stays_unmanaged(tmp_path: Path) -> None:
     assert environment["OLLAMA_MAX_LOADED_MODELS"] == "1"
 
 
-def test_null_leaves_a_value_alone_whatever_the_layers_below_say(tmp_path: Path) -> None:
+def test_null_makes_a_value_unmanaged_whatever_the_outer_layers_set(tmp_path: Path) -> None:
     text = """
     defaults: {ollama: {debug: true, env: {NO_PROXY: x}}}
     nodes: {n: {ollama: {keep_alive: null, debug: ~, host: null, env: {NO_PROXY: null}}}}
@@ -106,7 +105,7 @@ def test_null_leaves_a_value_alone_whatever_the_layers_below_say(tmp_path: Path)
     assert node.endpoint == "http://n:11434"
 
 
-def test_an_empty_section_says_nothing(tmp_path: Path) -> None:
+def test_an_empty_section_sets_nothing(tmp_path: Path) -> None:
     text = """
     defaults: {ssh: {user: ada}}
     groups: {macs: {power: {sleep: never}, ollama: {keep_alive: 1h, env: {NO_PROXY: x}}}}
@@ -122,7 +121,7 @@ def test_an_empty_section_says_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ssh", "is_watched"), [("{}", True), ("", True), ("none", True), ("{user: ada}", False)]
 )
-def test_an_empty_ssh_leaves_a_node_as_watched_as_its_group_says(
+def test_an_empty_ssh_keeps_the_ssh_none_of_the_group(
     ssh: str, is_watched: bool, tmp_path: Path
 ) -> None:
     node = f'{{groups: [seen], endpoint: "http://n:11434", ssh: {ssh}}}'
@@ -130,7 +129,7 @@ def test_an_empty_ssh_leaves_a_node_as_watched_as_its_group_says(
     assert (found.ssh is None) == is_watched
 
 
-def test_an_ssh_host_of_null_is_the_one_that_fleetctl_would_take(tmp_path: Path) -> None:
+def test_an_ssh_host_of_null_gets_the_default(tmp_path: Path) -> None:
     text = """
     defaults: {ssh: {host: other}}
     nodes:
@@ -188,7 +187,7 @@ def test_text_stays_as_it_was_written(tmp_path: Path) -> None:
     assert fleet.models["a"].litellm_alias == "22:22"
 
 
-def test_anchors_may_be_used_within_reason(tmp_path: Path) -> None:
+def test_anchors_can_be_used(tmp_path: Path) -> None:
     text = "nodes: {a: {ollama: &o {keep_alive: 2h}}, b: {ollama: *o}}"
     environments = [node.environment for node in fleet_of(text, tmp_path).nodes.values()]
     assert environments[0] == environments[1]
@@ -210,7 +209,7 @@ def test_an_agent_without_a_prompt_gets_one_for_its_role(tmp_path: Path) -> None
     assert prompts["own"] == "Do it."
 
 
-def test_an_alias_of_ssh_config_without_endpoint_is_doubtful(
+def test_an_alias_of_ssh_config_without_endpoint_is_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".ssh").mkdir()
@@ -226,7 +225,7 @@ def test_an_alias_of_ssh_config_without_endpoint_is_doubtful(
     "include",
     ["~nosuchuser/x", "/", "config config config", "**x", "more more", "/dev/zero", "[", "a\0b"],
 )
-def test_an_include_of_ssh_config_that_leads_nowhere_is_passed_over(
+def test_an_unusable_include_of_ssh_config_is_skipped(
     include: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".ssh").mkdir()
@@ -237,11 +236,11 @@ def test_an_include_of_ssh_config_that_leads_nowhere_is_passed_over(
 
 
 def test_a_user_without_a_home_has_no_ssh_config(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nobody(_: object) -> None:
+    def no_such_user(_: object) -> None:
         raise KeyError
 
     monkeypatch.delenv("HOME")
-    monkeypatch.setattr("pwd.getpwuid", nobody)
+    monkeypatch.setattr("pwd.getpwuid", no_such_user)
     assert ssh_config.aliases() == set()
 
 
@@ -283,7 +282,7 @@ def test_limit_selects(limit: str | None, names: str, tmp_path: Path) -> None:
         ("@mini", "did you mean minis?"),
         ("@studio", "did you mean studios?"),
         ("@x", "known: gpu, minis, studios"),
-        ("@studios", "a node joins one with its key `groups`"),
+        ("@studios", "a node joins a group with its key `groups`"),
         ("tag:heavyy", "did you mean heavy?"),
         ("box,!nothing", "known: box, mac-1, mac-2, mini"),
         ("", "a pattern is"),
@@ -296,8 +295,8 @@ def test_a_pattern_that_matches_nothing_is_an_error(limit: str, hint: str, tmp_p
     assert hint in (caught.value.hint or "")
 
 
-def test_a_group_that_is_there_and_empty_is_not_called_unknown(tmp_path: Path) -> None:
-    with pytest.raises(FleetError, match="--limit: '@stud\\*' has nobody in it") as caught:
+def test_an_empty_group_is_not_reported_as_unknown(tmp_path: Path) -> None:
+    with pytest.raises(FleetError, match="--limit: '@stud\\*' contains no nodes") as caught:
         select(fleet_of(SELECTABLE, tmp_path), "@stud*")
     assert caught.value.exit_code == Exit.USAGE
 
@@ -315,7 +314,7 @@ def test_a_file_of_subagent_fleet_loads_unchanged(file: Path) -> None:
     assert all(agent.prompt for agent in fleet.agents.values())
 
 
-def test_fields_of_subagent_fleet_without_effect_are_named() -> None:
+def test_fields_of_subagent_fleet_without_effect_give_a_warning() -> None:
     _, warnings = load(CASES / "subagent-fleet" / "every-field.yaml")
     named = {warning.path for warning in warnings if "no effect" in warning.what}
     project = ("security", "observability", "blackboard_enabled", "dynamic_routing")
@@ -330,7 +329,23 @@ def test_fields_of_subagent_fleet_without_effect_are_named() -> None:
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "inventory").glob("*.yaml")), ids=lambda f: f.stem)
-def test_the_shipped_inventories_are_beyond_doubt(file: Path) -> None:
+def test_the_shipped_inventories_have_no_warnings(file: Path) -> None:
     fleet, warnings = load(file)
     assert not warnings
     assert fleet.agents
+
+
+def test_every_public_name_of_the_package_exists() -> None:
+    assert sorted(inventory.__all__) == sorted(sum(inventory._MODULES.values(), ()))
+    for name in inventory.__all__:
+        assert hasattr(inventory, name)
+    with pytest.raises(AttributeError, match="no attribute 'usual'"):
+        inventory.usual  # noqa: B018
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["docs"], ["docs", "nodse"], ["--version"]])
+def test_commands_that_load_no_inventory_do_not_import_pydantic(arguments: list[str]) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "fleetctl", *arguments]
+    imported = subprocess.run(command, capture_output=True, text=True).stderr
+    assert "fleetctl.cli" in imported
+    assert "pydantic" not in imported

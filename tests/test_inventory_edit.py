@@ -1,6 +1,4 @@
-"""A node added to an inventory: what its owner wrote stays, byte for byte."""
-
-from __future__ import annotations
+"""A node is added to an inventory in block style, and every other byte stays as it was."""
 
 from pathlib import Path
 
@@ -9,15 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory import document
-from fleetctl.inventory.edit import with_node
-from fleetctl.inventory.load import parse
+from fleetctl.inventory import document, parse, with_node
 from tests.conftest import ROOT
 
 FILE = Path("fleet.yaml")
 VALUES = {"ssh": {"host": "new.local", "user": "ada"}}
 LINE = '{ssh: {host: "new.local", user: "ada"}}'
-QUOTED = '"new": {"ssh": {"host": "new.local", "user": "ada"}}'
 NODE = '  new:\n    ssh: {host: "new.local", user: "ada"}\n'
 
 ADDED = {
@@ -73,46 +68,24 @@ ADDED = {
         f"defaults: {{ssh: &s {{user: ada}}}}\nnodes:\n  a:\n    ssh: *s\n{NODE}# end\n",
     ),
     "text at the end of the file": (
-        "nodes: {}\nproject:\n  name: |\n    a # b\n    # c\n",
-        f"nodes: {{new: {LINE}}}\nproject:\n  name: |\n    a # b\n    # c\n",
+        "nodes:\nproject:\n  name: |\n    a # b\n    # c\n",
+        f"nodes:\n{NODE}project:\n  name: |\n    a # b\n    # c\n",
     ),
     "no nodes, and text at the end": (
         "project:\n  name: >-\n    a\n    # b\n",
         f"project:\n  name: >-\n    a\n    # b\nnodes:\n{NODE}",
     ),
-    "{}": ("nodes: {}\nmodels: {}\n", f"nodes: {{new: {LINE}}}\nmodels: {{}}\n"),
-    "{} with an anchor": ("nodes: &n { }\n", f"nodes: &n {{new: {LINE} }}\n"),
-    "braces": ("nodes: {a: {}, b: {}}  # 2\n", f"nodes: {{a: {{}}, b: {{}}, new: {LINE}}}  # 2\n"),
-    "braces over lines": (
-        "nodes: {\n  a: {},\n  b: {}  # b\n}\n",
-        f"nodes: {{\n  a: {{}},\n  b: {{}},  # b\n  new: {LINE}\n}}\n",
+    "an anchor on a block": ("nodes: &n\n  a: {}\n", f"nodes: &n\n  a: {{}}\n  new: {LINE}\n"),
+    "an anchor defined twice": (
+        "defaults: &a {}\ngroups: &a {}\nnodes:\n",
+        f"defaults: &a {{}}\ngroups: &a {{}}\nnodes:\n{NODE}",
     ),
-    "braces with a comma at the end": (
-        "nodes: {\n  a: {},  # a\n}\n",
-        f"nodes: {{\n  a: {{}},  # a\n  new: {LINE},\n}}\n",
-    ),
-    "braces that close at once": (
-        "nodes: {a: {},\n        b: {}}\n",
-        f"nodes: {{a: {{}},\n        b: {{}},\n        new: {LINE}}}\n",
-    ),
-    "an alias in braces": (
-        "groups: &s {}\nnodes: {a: *s}\n",
-        f"groups: &s {{}}\nnodes: {{a: *s, new: {LINE}}}\n",
-    ),
-    "JSON on a line": ('{"nodes": {"a": {}}}', f'{{"nodes": {{"a": {{}}, {QUOTED}}}}}'),
-    "JSON": (
-        '{\n  "nodes": {\n    "a": {\n      "tags": []\n    }\n  },\n  "models": {}\n}\n',
-        '{\n  "nodes": {\n    "a": {\n      "tags": []\n    },\n'
-        f'    {QUOTED}\n  }},\n  "models": {{}}\n}}\n',
-    ),
-    "JSON without nodes": (
-        '{\n  "models": {}\n}\n',
-        f'{{\n  "models": {{}},\n  "nodes": {{{QUOTED}}}\n}}\n',
-    ),
-    "empty JSON": ("{}", f'{{"nodes": {{{QUOTED}}}}}'),
     "letters of several bytes before it": (
-        "# é日😀\nproject: {name: 日本}\nnodes: {a: {}}\n",
-        f"# é日😀\nproject: {{name: 日本}}\nnodes: {{a: {{}}, new: {LINE}}}\n",
+        "# é日😀\nproject: {name: 日本}\nnodes:\n  a: {}\n",
+        f"# é日😀\nproject: {{name: 日本}}\nnodes:\n  a: {{}}\n  new: {LINE}\n",
+    ),
+    "no end of the last line, elsewhere": (
+        "nodes:\n  a:\nmodels: {}", f"nodes:\n  a:\n{NODE}models: {{}}",
     ),
     "the end of a document": ("defaults: {}\n...\n", f"defaults: {{}}\nnodes:\n{NODE}...\n"),
 }  # fmt: skip
@@ -127,20 +100,33 @@ def test_a_node_is_added_and_nothing_else_changes(before: str, after: str) -> No
     assert list(edited.fleet.nodes)[-1] == "new"
 
 
-UNEDITABLE = {
+NOT_IN_BLOCK_STYLE = {
     "null": "nodes: null\n",
     "an alias": "groups: &n {}\nnodes: *n\n",
-    "an anchor that is there twice": "defaults: &a {}\ngroups: &a {}\nnodes: {}\n",
+    "an alias of a block": "groups: &n\n  a: {}\nnodes: *n\n",
     "text that a newline would change": "project:\n  name: |\n    x",
+    "text that looks like nodes": 'project:\n  name: "\nnodes:\n  x"\nnodes: {a: {}}\n',
+    "{}": "nodes: {}\nmodels: {}\n",
+    "{} with an anchor": "nodes: &n { }\n",
+    "braces": "nodes: {a: {}, b: {}}  # 2\n",
+    "braces over lines": "nodes: {\n  a: {},\n  b: {}  # b\n}\n",
+    "braces with a comma at the end": "nodes: {\n  a: {},  # a\n}\n",
+    "braces below the key": "nodes:\n  {a: {}}\n",
+    "braces that close at once": "nodes: {a: {},\n        b: {}}\n",
+    "an alias in braces": "groups: &s {}\nnodes: {a: *s}\n",
+    "JSON on a line": '{"nodes": {"a": {}}}',
+    "JSON": '{\n  "nodes": {\n    "a": {\n      "tags": []\n    }\n  },\n  "models": {}\n}\n',
+    "JSON without nodes": '{\n  "models": {}\n}\n',
+    "empty JSON": "{}",
 }
 
 
-@pytest.mark.parametrize("text", UNEDITABLE.values(), ids=UNEDITABLE)
+@pytest.mark.parametrize("text", NOT_IN_BLOCK_STYLE.values(), ids=NOT_IN_BLOCK_STYLE)
 def test_what_cannot_be_edited_is_refused_with_the_lines_to_add(text: str) -> None:
     with pytest.raises(FleetError) as caught:
         with_node(text.encode(), FILE, "new", VALUES)
     assert caught.value.exit_code == Exit.USAGE
-    assert "nothing was written" in caught.value.message
+    assert "block style; nothing was written to fleet.yaml" in caught.value.message
     assert f"nodes:\n{NODE}".rstrip() in (caught.value.hint or "")
 
 
@@ -170,8 +156,8 @@ def test_what_would_be_wrong_is_not_added(text: str, more: dict[str, object], me
 
 @pytest.mark.parametrize("name", ["no", "1.10", "017", "y", "null", "2026-01-01", "1e3"])
 def test_a_name_that_looks_like_something_else_is_quoted(name: str) -> None:
-    edited = with_node(b"nodes: {}\n", FILE, name, VALUES)
-    assert f'{{"{name}": {LINE}}}' in edited.data.decode()
+    edited = with_node(b"nodes:\n  a: {}\n", FILE, name, VALUES)
+    assert edited.added == f'  "{name}": {LINE}'
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "inventory").glob("*.yaml")), ids=lambda f: f.name)

@@ -1,19 +1,16 @@
-"""Every file in tests/cases/inventory says in its `#!` lines what is wrong with it."""
-
-from __future__ import annotations
+"""Every file in tests/cases/inventory lists the problems that it must get in its `#!` lines."""
 
 from pathlib import Path
 
 import pytest
 
-from fleetctl.inventory.load import load
-from fleetctl.inventory.problems import InvalidFile
+from fleetctl.inventory import InvalidFile, load
 from tests.conftest import CASES
 
 FILES = sorted((CASES / "inventory").glob("*.yaml"))
 
 
-def complaints(file: Path) -> list[str]:
+def reported(file: Path) -> list[str]:
     try:
         _, warnings = load(file)
     except InvalidFile as error:
@@ -24,6 +21,6 @@ def complaints(file: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_file_gets_exactly_the_complaints_it_should(file: Path) -> None:
+def test_a_file_gets_exactly_the_expected_problems(file: Path) -> None:
     expected = [line[3:] for line in file.read_text().splitlines() if line.startswith("#!")]
-    assert complaints(file) == expected
+    assert reported(file) == expected

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
+import os
+import re
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.links.dial import Dialler
-from fleetctl.links.exchange import collect
-from fleetctl.links.host_keys import HostKeys
-from fleetctl.links.local import LocalLink
-from fleetctl.links.ssh import SshLink
+from fleetctl.links import Connector, HostKeys, LocalLink, SshLink, collect, root_shell, transport
 from fleetctl.model.fleet import Ssh
+from fleetctl.ollama import Client, NoAnswer
 from fleetsim.keys import make_key
 from fleetsim.machine import Machine
 from tests.fleet_fixtures import Project, simulated_project
+from tests.test_ollama_api import BROKEN_OFF, Serve, dripping, response, serving
 
 
 @pytest.fixture(scope="module")
@@ -51,15 +52,15 @@ def to(machine: Machine, **changes: object) -> Ssh:
     return Ssh(**{**known, "identity_file": str(machine.identity_file), **changes})  # type: ignore[arg-type]
 
 
-def dial(machine: Machine, ssh: Ssh, home: Path, timeout: float = 5) -> SshLink:
+def connect(machine: Machine, ssh: Ssh, home: Path, timeout: float = 5) -> SshLink:
     known = home / "known_hosts"
     known.write_text(machine.known_hosts_line + "\n")
-    return Dialler(HostKeys(known), timeout).dial("box", ssh)
+    return Connector(HostKeys(known), timeout).connect("box", ssh)
 
 
 def failure(machine: Machine, ssh: Ssh, home: Path, timeout: float = 5) -> FleetError:
     with pytest.raises(FleetError) as caught:
-        dial(machine, ssh, home, timeout)
+        connect(machine, ssh, home, timeout)
     return caught.value
 
 
@@ -71,7 +72,7 @@ def says(link: SshLink | LocalLink, script: str) -> str:
 
 
 def test_a_shell_answers(box: Machine, home: Path) -> None:
-    link = dial(box, to(box), home)
+    link = connect(box, to(box), home)
     assert says(link, "id -un") == "ada\n"
     link.close()
 
@@ -82,7 +83,7 @@ def test_this_machine_is_a_node_without_ssh() -> None:
 
 @pytest.mark.parametrize("local", [True, False])
 def test_both_streams_are_drained_together(local: bool, box: Machine, home: Path) -> None:
-    link = LocalLink() if local else dial(box, to(box), home)
+    link = LocalLink() if local else connect(box, to(box), home)
     fill = "head -c {} /dev/zero"
     shell = link.shell()
     shell.send(f"{fill.format(200_000)} >&2 & {fill.format(3_000_000)}; wait\n".encode())
@@ -97,7 +98,7 @@ def test_both_streams_are_drained_together(local: bool, box: Machine, home: Path
 def test_what_prints_without_end_is_cut_off(
     local: bool, where: str, most: str, box: Machine, home: Path
 ) -> None:
-    link = LocalLink() if local else dial(box, to(box), home)
+    link = LocalLink() if local else connect(box, to(box), home)
     with pytest.raises(FleetError, match=f"printed more than {most}"):
         says(link, f"while :; do echo {'x' * 50}; done >{where}")
     link.close()
@@ -105,13 +106,194 @@ def test_what_prints_without_end_is_cut_off(
 
 @pytest.mark.parametrize("local", [True, False])
 def test_a_script_that_hangs_is_given_up(local: bool, box: Machine, home: Path) -> None:
-    link = LocalLink() if local else dial(box, to(box), home)
+    link = LocalLink() if local else connect(box, to(box), home)
     shell = link.shell()
     shell.send(b"sleep 60\n")
     with pytest.raises(FleetError, match=r"not answered in 0.3 s") as caught:
         collect(shell, 0.3)
     assert caught.value.exit_code == Exit.UNREACHABLE
     link.close()
+
+
+SUDO = """#!/bin/sh
+[ "$1" != -n ] || {{ {unattended}; shift; exec "$@"; }}
+[ "$1 $2 $3 $4" = "-k -S -p " ] || {{ echo "sudo: usage" >&2; exit 1; }}
+shift 4
+IFS= read -r password
+[ "$password" = "{password}" ] || {{ echo "sudo: 1 incorrect password attempt" >&2; exit 1; }}
+exec "$@"
+"""
+REFUSES = "echo 'sudo: a password is required' >&2; exit 1"
+
+
+@pytest.mark.parametrize(
+    ("unattended", "password", "problem"),
+    [
+        (":", None, None),
+        (":", "secret", None),
+        (REFUSES, "sec'ret $(id)", None),
+        (REFUSES, "wrong", "sudo did not let us in: sudo: 1 incorrect password attempt"),
+        (REFUSES, None, "sudo did not let us in: sudo: a password is required"),
+    ],
+    ids=["not needed", "not needed but given", "right", "wrong", "missing"],
+)
+def test_a_root_shell_is_started_by_sudo(
+    unattended: str,
+    password: str | None,
+    problem: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "id").write_text("#!/bin/sh\necho 1000\n")
+    (tools / "sudo").write_text(SUDO.format(unattended=unattended, password="sec'ret \\$(id)"))
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    if problem:
+        with pytest.raises(FleetError, match=re.escape(problem)):
+            root_shell(LocalLink(), password, 5)
+        return
+    shell = root_shell(LocalLink(), password, 5)
+    shell.send(b"{ echo as root; exec cat; }\n")
+    shell.end_input()
+    assert collect(shell, 5) == (b"as root\n", b"")
+
+
+def test_a_shell_that_is_roots_needs_no_sudo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "id").write_text("#!/bin/sh\necho 0\n")
+    (tmp_path / "sudo").write_text("#!/bin/sh\nexit 1\n")
+    for tool in ("id", "sudo"):
+        (tmp_path / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    shell = root_shell(LocalLink(), None, 5)
+    shell.send(b"echo here\n")
+    shell.end_input()
+    assert collect(shell, 5) == (b"here\n", b"")
+
+
+HOSTILE_FABRIC = """
+user: mallory
+port: 1
+gateway: mallory@127.0.0.1:1
+forward_agent: true
+connect_kwargs: {password: wrong, key_filename: /nonexistent}
+timeouts: {connect: 0}
+authentication: {strategy_class: NotAClass}
+load_ssh_configs: true
+"""
+
+
+def test_configuration_files_of_fabric_change_nothing(
+    box: Machine, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in (".fabric.yaml", ".fabric.yml", ".invoke.yaml", "fabric.yaml"):
+        (home / name).write_text(HOSTILE_FABRIC)
+    monkeypatch.setenv("FABRIC_USER", "mallory")
+    monkeypatch.setenv("FABRIC_PORT", "1")
+    monkeypatch.chdir(home)
+    with closing(connect(box, to(box), home)) as link:
+        assert says(link, "id -un") == "ada\n"
+        connection = link.connection
+        assert (connection.user, connection.port) == (box.user, box.port)
+        assert connection.forward_agent is False
+        assert not connection.gateway
+        assert connection.config.user != "mallory"
+
+
+def test_connections_have_a_fabric_config_each(box: Machine, home: Path) -> None:
+    with closing(connect(box, to(box), home)) as one, closing(connect(box, to(box), home)) as other:
+        one.connection.config.run.warn = True
+        assert not other.connection.config.run.warn
+
+
+def test_a_link_is_alive_until_the_connection_ends(box: Machine, home: Path) -> None:
+    assert LocalLink().alive
+    link = connect(box, to(box), home)
+    assert link.alive
+    link.connection.transport.sock.close()
+    deadline = time.monotonic() + 5
+    while link.alive and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not link.alive
+    with pytest.raises(FleetError, match="the connection was lost") as caught:
+        link.shell()
+    assert caught.value.exit_code == Exit.UNREACHABLE
+    link.close()
+    link.close()
+
+
+def test_a_paused_link_leaves_its_slot_to_others(box: Machine, home: Path) -> None:
+    known = home / "known_hosts"
+    known.write_text(box.known_hosts_line + "\n")
+    with closing(Connector(HostKeys(known), 5, slots=1)) as connector:
+        first = connector.connect("box", to(box))
+        first.pause()
+        first.pause()
+        second = connector.connect("box", to(box))
+        resumed = threading.Event()
+
+        def resume() -> None:
+            first.resume()
+            resumed.set()
+
+        waiting = threading.Thread(target=resume)
+        waiting.start()
+        assert not resumed.wait(0.3)
+        assert says(first, "echo open") == "open\n"
+        second.close()
+        assert resumed.wait(5)
+        waiting.join()
+        first.close()
+        connector.connect("box", to(box)).close()
+
+
+def test_a_failed_connection_gives_its_slot_back(box: Machine, home: Path) -> None:
+    known = home / "known_hosts"
+    known.write_text(box.known_hosts_line + "\n")
+    with closing(Connector(HostKeys(known), 5, slots=1)) as connector:
+        for _ in range(2):
+            with pytest.raises(FleetError, match="was refused"):
+                connector.connect("box", to(box, user="mallory"))
+        connector.connect("box", to(box)).close()
+
+
+@pytest.mark.parametrize(
+    ("serve", "problem"),
+    [
+        (dripping(response(b"x" * 1000), 0.01), "/api/version was not answered in 0.8 s"),
+        (dripping(b""), "/api/version was not answered in 0.8 s"),
+        (lambda connection: connection.sendall(BROKEN_OFF), "/api/version was not answered: "),
+    ],
+    ids=["drips", "silent", "breaks off"],
+)
+def test_http_over_ssh_ends_at_its_deadline(
+    serve: Serve, problem: str, box: Machine, home: Path
+) -> None:
+    with serving(serve) as url, closing(connect(box, to(box), home)) as link:
+        before = box.behaviour.ports
+        box.behave(ports={**before, "11500": int(url.rpartition(":")[2])})
+        over = transport(link, 5)
+        with Client("http://127.0.0.1:11500", timeout=0.8, transport=over) as api:
+            started = time.monotonic()
+            with pytest.raises(NoAnswer) as caught:
+                api.facts()
+            assert time.monotonic() - started < 4
+        box.behave(ports=before)
+        assert str(caught.value).startswith(problem)
+        assert says(link, "echo usable") == "usable\n"
+
+
+def test_http_over_ssh_to_a_port_where_nothing_listens(box: Machine, home: Path) -> None:
+    with (
+        closing(connect(box, to(box), home)) as link,
+        Client("http://127.0.0.1:11501", timeout=5, transport=transport(link, 5)) as api,
+        pytest.raises(NoAnswer, match=r"^nothing answers at 127.0.0.1 port 11501$"),
+    ):
+        api.facts()
 
 
 def test_fault_1_a_refused_port(box: Machine, home: Path) -> None:
@@ -143,7 +325,7 @@ def test_fault_7_an_encrypted_key_asks_for_ssh_add(box: Machine, home: Path) -> 
 
 def test_fault_9_an_unknown_host_key(box: Machine, home: Path) -> None:
     with pytest.raises(FleetError) as caught:
-        Dialler(HostKeys(home / "none"), 5).dial("box", to(box))
+        Connector(HostKeys(home / "none"), 5).connect("box", to(box))
     assert caught.value.exit_code == Exit.REFUSED
     assert box.fingerprint in caught.value.message
     assert caught.value.hint is not None
@@ -158,7 +340,7 @@ def test_fault_10_a_changed_host_key_is_loud(box: Machine, home: Path) -> None:
     kind, key, *_ = (home / "other.pub").read_text().split()
     known.write_text(f"[127.0.0.1]:{box.port} {kind} {key}\n")
     with pytest.raises(FleetError) as caught:
-        Dialler(HostKeys(known, ask=lambda *_: True), 5).dial("box", to(box))
+        Connector(HostKeys(known, ask=lambda *_: True), 5).connect("box", to(box))
     assert "HAS CHANGED" in caught.value.message
     assert caught.value.exit_code == Exit.REFUSED
     assert "--replace" in (caught.value.hint or "")
@@ -178,7 +360,7 @@ def test_a_key_that_a_person_accepts_is_remembered(box: Machine, home: Path) -> 
         return True
 
     for _ in range(2):
-        Dialler(HostKeys(own, ask), 5).dial("box", to(box)).close()
+        Connector(HostKeys(own, ask), 5).connect("box", to(box)).close()
     assert asked == [(f"[127.0.0.1]:{box.port}", box.fingerprint)]
     assert own.stat().st_mode & 0o777 == 0o600
 
@@ -190,7 +372,7 @@ def test_ssh_config_is_honoured_with_its_includes(box: Machine, home: Path) -> N
         f"Host mybox\n  HostName 127.0.0.1\n  Port {box.port}\n  User {box.user}\n"
         f"  IdentityFile {box.identity_file}\nMatch host nothing\n  User nobody\n"
     )
-    link = dial(box, Ssh("mybox"), home)
+    link = connect(box, Ssh("mybox"), home)
     assert says(link, "id -un") == "ada\n"
     link.close()
 
@@ -248,11 +430,11 @@ def test_known_hosts_is_understood_as_ssh_writes_it(box: Machine, home: Path) ->
     known = home / "known_hosts"
     right = f"other,{name} {kind} {key} a remark\n"
     known.write_text(f"# mine\n@revoked * {kind} AAAA\n\nnonsense\n|1|x|y {kind} AAAA\n{right}")
-    Dialler(HostKeys(known), 5).dial("box", to(box)).close()
+    Connector(HostKeys(known), 5).connect("box", to(box)).close()
     known.write_text(right)
     subprocess.run(["ssh-keygen", "-q", "-H", "-f", str(known)], check=True, capture_output=True)
     assert name not in known.read_text()
-    Dialler(HostKeys(known), 5).dial("box", to(box)).close()
+    Connector(HostKeys(known), 5).connect("box", to(box)).close()
     assert not HostKeys(known).known("another")
 
 
@@ -313,7 +495,7 @@ def test_an_agent_with_more_keys_than_the_server_takes_is_named_as_the_reason(
         make_key(file)
     with agent_with(*wrong, box.identity_file):
         error = failure(box, to(box, identity_file=None), home)
-        dial(box, to(box), home).close()
+        connect(box, to(box), home).close()
     assert f"127.0.0.1:{box.port} hung up during the log-in, perhaps as too many" in error.message
     assert "ssh.identity_file" in str(error.hint)
     assert error.exit_code == Exit.UNREACHABLE
@@ -327,7 +509,7 @@ def test_the_key_to_let_in_is_the_one_that_is_offered_first(home: Path) -> None:
         return " ".join(file.with_name(f"{file.name}.pub").read_text().split()[:2])
 
     def key(ssh: Ssh) -> str | None:
-        return Dialler(HostKeys(home / "known_hosts"), 5).public_key(ssh)
+        return Connector(HostKeys(home / "known_hosts"), 5).public_key(ssh)
 
     assert key(Ssh("box")) is None
     usual, named, configured = made(".ssh/id_ecdsa"), made("named"), made("configured")

@@ -13,7 +13,7 @@ from fleetctl import shell
 from tests.conftest import needs_shell
 
 LIBRARY = Path(shell.__file__).with_name("transaction.sh")
-LOAD = '. "${1%/*}/alive.sh"; . "$1"; '
+LOAD = '. "${1%/*}/lock.sh"; . "$1"; '
 ROUNDS = 40
 SHELLS = 4
 GENERATIONS = 10
@@ -112,9 +112,7 @@ def test_a_dead_holder_and_a_dead_claimer_are_followed(tmp_path: Path) -> None:
 
 def test_the_lock_of_a_living_holder_is_respected_and_its_owner_named(tmp_path: Path) -> None:
     needs_shell("dash")
-    take = (
-        '. "${1%/*}/alive.sh"; . "$1"; state=$2 nonce=$3 owner=$4; take_lock; echo "$? $holder"; '
-    )
+    take = '. "${1%/*}/lock.sh"; . "$1"; state=$2 nonce=$3 owner=$4; take_lock; echo "$? $holder"; '
     holder = subprocess.Popen(
         [
             "dash",

@@ -12,7 +12,7 @@ from typing import TextIO
 
 import pytest
 
-from fleetctl.ui.log import open_log
+from fleetctl.ui import open_log
 from tests.fleet_fixtures import Project
 
 
@@ -43,8 +43,8 @@ def writers(logger: logging.Logger) -> list[logging.StreamHandler[TextIO]]:
 def test_whatever_can_be_said_can_be_logged(tmp_path: Path, loggers: list[logging.Logger]) -> None:
     log = open_log(tmp_path, "check")
     for logger in loggers:
-        logger.debug("5m → for ever")
-    assert [line[-13:] for line in log.read_text("utf-8").splitlines()] == ["5m → for ever"] * 2
+        logger.debug("5m → -1 (forever)")
+    assert [line[-17:] for line in log.read_text("utf-8").splitlines()] == ["5m → -1 (forever)"] * 2
     assert log.stat().st_mode & 0o777 == 0o600
 
 
@@ -58,7 +58,7 @@ def test_a_full_disk_ends_the_log_and_is_said_once(
     for logger in (*loggers, *loggers):
         logger.debug("anything")
     full = "[Errno 28] No space left on device"
-    assert capsys.readouterr().err == f"warning: the log of this run is not whole: {full}\n"
+    assert capsys.readouterr().err == f"warning: the log of this run is incomplete: {full}\n"
 
 
 def test_the_oldest_logs_go(tmp_path: Path, loggers: list[logging.Logger]) -> None:

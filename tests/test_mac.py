@@ -1,14 +1,12 @@
 """Simulated Macs: every way in which Ollama runs there, and what becomes of it."""
 
-from __future__ import annotations
-
 import plistlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fleetctl.backends.launchd import REPORT
+from fleetsim.mac import REPORT
 from fleetsim.mac.mac import Mac
 from tests.conftest import ROOT
 from tests.fleet_fixtures import Project, snapshot
@@ -32,7 +30,7 @@ def test_an_agent_is_made_changed_and_taken_away(project: Project, macos: str) -
     assert environment(mac)["OLLAMA_KEEP_ALIVE"] == "-1"
     project.fleetctl("check").exits(0)
     project.set("mini", keep_alive="2h")
-    assert "OLLAMA_KEEP_ALIVE for ever → 2h0m0s" in project.fleetctl("apply", *QUICK).exits(0).out
+    assert "OLLAMA_KEEP_ALIVE -1 (forever) → 2h" in project.fleetctl("apply", *QUICK).exits(0).out
     project.fleetctl("check").exits(0)
     project.fleetctl("remove", "mini", *QUICK).exits(0)
     assert not (mac.home / AGENT).exists()
@@ -80,7 +78,7 @@ def test_every_mode_from_the_first_apply_to_the_last(project: Project, mode: str
     file = mac.home / FILES[mode]
     project.fleetctl("apply", *QUICK).exits(0)
     before, pids = file.read_text(), server(mac)
-    assert "1 as desired" in project.fleetctl("apply", *QUICK).exits(0).out
+    assert "1 ok" in project.fleetctl("apply", *QUICK).exits(0).out
     assert server(mac) == pids
 
     file.write_text(before.replace("-1", "1m0s"))  # somebody's hand
@@ -115,7 +113,7 @@ def test_a_switch_of_the_app_that_wins_is_named_before_anything_is_written(
 def test_the_app_without_anybody_at_the_screen_is_explained(project: Project) -> None:
     project.add_mac("mini", ollama="app", logged_in=False)
     out = project.fleetctl("apply", *QUICK).exits(5).out
-    assert "Ollama.app runs only while its user is logged in at the screen" in out
+    assert "Ollama.app needs a user logged in at the screen" in out
     assert "ollama.service: daemon" in out
 
 
@@ -123,7 +121,7 @@ def test_a_homebrew_that_cannot_give_variables_is_explained(project: Project) ->
     mac = project.add_mac("mini", ollama="brew", brew="5.1.0")
     until_answering(mac)
     out = project.fleetctl("apply", *QUICK).exits(5).out
-    assert "Homebrew 5.1.0 cannot give variables to a service" in out
+    assert "Homebrew 5.1.0 cannot set variables for a service" in out
 
 
 @pytest.mark.slow
@@ -194,13 +192,13 @@ def test_a_mac_that_may_sleep_is_kept_awake_where_the_inventory_says_so(project:
     assert "mini: run: never sleep" in out
 
 
-def test_the_report_asks_a_mac_only_what_it_can_answer(project: Project) -> None:
+def test_report_script_asks_only_what_a_mac_can_answer(project: Project) -> None:
     mac = project.add_mac("mini", ollama="app")
     with connect(mac) as client:
-        said = execute(client, REPORT.read_text()).out
-    assert "## which macOS" in said
-    assert "ProductVersion" in said
-    assert said.count("\n(exit ") == REPORT.read_text().count('\nask "')
+        out = execute(client, REPORT.read_text()).out
+    assert "## macOS release" in out
+    assert "ProductVersion" in out
+    assert out.count("\n(exit ") == REPORT.read_text().count('\nask "')
 
 
 @pytest.mark.slow

@@ -82,13 +82,13 @@ def test_fault_67_output_that_nobody_takes_is_no_crash(
 @pytest.mark.parametrize(
     ("command", "code", "says"),
     [
-        ("check", Exit.UNREACHABLE, "1 differ"),
-        ("check --ask-sudo-password", Exit.USAGE, "no terminal on which a password"),
-        ("apply --limit box", Exit.DIFFERS, "there is nobody to ask"),
-        ("provision box", Exit.DIFFERS, "there is nobody to ask"),
+        ("check", Exit.UNREACHABLE, "1 drift"),
+        ("check --ask-sudo-password", Exit.USAGE, "cannot be asked for without a terminal"),
+        ("apply --limit box", Exit.DIFFERS, "not a terminal; re-run with --yes"),
+        ("provision box", Exit.DIFFERS, "not a terminal; re-run with --yes"),
         ("history box", Exit.OK, "fleetctl has changed nothing there"),
         ("restore box", Exit.FAILED, "fleetctl history box"),
-        ("remove box", Exit.OK, "1 as desired"),
+        ("remove box", Exit.OK, "1 ok"),
         ("unlock box", Exit.OK, "not locked"),
         ("trust box --fingerprint SHA256:x", Exit.REFUSED, "not SHA256:x"),
         ("provision -i new/fleet.yaml --add ada@$BOX", Exit.REFUSED, "on the machine itself"),
@@ -180,4 +180,4 @@ def test_fault_68_a_narrow_terminal_in_a_storm_of_sizes_gets_the_same_answer(
 ) -> None:
     text = shown(project, storm, TERM="xterm", **env)
     assert "127.0.0.1:1 refused the connection" in text
-    assert "2 nodes: 1 differ, 1 unreachable (" in text
+    assert "2 nodes: 1 drift, 1 unreachable (" in text

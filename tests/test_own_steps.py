@@ -34,7 +34,7 @@ def test_a_path_that_names_no_file_is_refused(project: Project, path: str) -> No
     ("own", "says"),
     [
         ([{"name": "x", "command": COMMAND}] * 2, "two steps of the playbook apply are called 'x'"),
-        ([{"name": "command 7", "command": COMMAND}, {"command": COMMAND}], "are called 'command"),
+        ([{"name": "command 8", "command": COMMAND}, {"command": COMMAND}], "are called 'command"),
         ([{"import": "provision.yaml", "when": "false"}], "`os` and `when` do not gate"),
         ([{"name": "a\nb", "command": COMMAND}], "it must be one line of text"),
         ([{"name": "a\x1b[31m", "command": COMMAND}], "it must be one line of text"),
@@ -75,7 +75,7 @@ def test_a_file_that_is_too_large_to_compare_is_an_obstacle(project: Project, bo
     (box.home / "note").write_bytes(b"x" * (2**20 + 1))
     steps(project, {"file": FILE})
     out = project.fleetctl("apply", *QUICK).exits(5).out
-    assert "obstacle: what is in ~/note is not known, because it is larger than 1 MiB" in out
+    assert "obstacle: the content of ~/note is not known, because it is larger than 1 MiB" in out
 
 
 def test_a_folder_that_may_not_be_entered_leaves_nothing_to_mend(
@@ -86,7 +86,7 @@ def test_a_folder_that_may_not_be_entered_leaves_nothing_to_mend(
     closed.mkdir(mode=0o000)
     steps(project, {"file": FILE | {"path": "~/closed/note"}})
     outcome = project.fleetctl("apply", *QUICK).exits(5)
-    assert "nothing was changed" in outcome.out
+    assert "is not known, because its folder may not be searched" in outcome.out
     steps(project)
     project.fleetctl("check").exits(0)
     closed.chmod(0o700)  # so that the folder can be removed

@@ -13,20 +13,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleetctl.errors import Exit
-from fleetctl.inventory.load import load
-from fleetctl.model.facts import Facts
+from fleetctl.inventory import load
+from fleetctl.model.facts import Facts, Host, Unknown
 from fleetctl.model.fleet import Fleet
-from fleetctl.model.plan import Finding, Forget, Level, NodePlan, Restart
+from fleetctl.model.plan import Finding, Forget, Level, Plan, Restart
 from fleetctl.model.report import Report
 from fleetctl.planner import plan
 from fleetctl.playbook import read_playbook
 from fleetctl.render import Templates
+from fleetctl.ui import documents
 from fleetctl.ui import plan as shown
 from tests.conftest import CASES
-from tests.facts import PROJECT, after, facts_of
+from tests.facts import PROJECT, after, facts_of, target_of
 
 PLAYBOOK = read_playbook("apply", PROJECT)
 TEMPLATES = Templates(PROJECT)
+HOST = Host("Linux", "6.1", "x86_64", "Debian", "box", "ada", 1000, "/home/ada")
+FACTS_OF_ANY = Facts(HOST, (), Unknown("it was not asked"))
 
 
 def fleet_of(node: dict[str, Any], models: dict[str, Any], folder: Path) -> Fleet:
@@ -35,8 +38,8 @@ def fleet_of(node: dict[str, Any], models: dict[str, Any], folder: Path) -> Flee
     return load(file)[0]
 
 
-def planned(fleet: Fleet, facts: Facts) -> NodePlan:
-    return plan(fleet, fleet.nodes["box"], facts, PLAYBOOK, TEMPLATES)
+def planned(fleet: Fleet, facts: Facts) -> Plan:
+    return plan(fleet, target_of(fleet), facts, PLAYBOOK, TEMPLATES)
 
 
 @pytest.mark.parametrize("file", sorted((CASES / "plan").glob("*.yaml")), ids=lambda f: f.stem)
@@ -44,42 +47,44 @@ def test_case(file: Path, tmp_path: Path) -> None:
     case = yaml.safe_load(file.read_text())
     said = case["given"]
     fleet = fleet_of(said.get("node", {}), said.get("models", {}), tmp_path)
-    result = planned(fleet, facts_of(said.get("facts", {})))
+    result = planned(fleet, facts_of(said.get("facts", {}), target_of(fleet)))
     lines = list(shown.lines(Report((result,), 0), diff=False))
     assert lines == [f"box: {line}" for line in case["expect"]]
     assert int(result.exit_code) == case.get("exit", 3 if case["expect"] else 0)
 
 
 def test_a_node_with_the_same_change_in_both_scopes_is_named_once() -> None:
-    both = (("remove", Forget(as_root=True)), ("remove", Forget(as_root=False)))
-    one, other = (NodePlan(name, facts_of({}), changes=both) for name in ("one", "other"))
+    both = (("remove", Forget("system")), ("remove", Forget("user")))
+    one, other = (Plan(name, FACTS_OF_ANY, changes=both) for name in ("one", "other"))
     assert list(shown.lines(Report((one, other), 0), diff=False)) == [
-        "one, other: remove what fleetctl keeps on the node for itself"
+        "one, other: remove fleetctl's own state from the node"
     ]
 
 
 def test_what_could_not_be_seen_is_counted_on_all_nodes_together() -> None:
-    seen = NodePlan("seen", facts_of({}), findings=(Finding(Level.WARNING, "doubtful"),))
-    unseen = NodePlan("unseen", facts_of({}), findings=(Finding(Level.UNKNOWN, "a"),))
-    blind = replace(unseen, findings=(*unseen.findings, Finding(Level.UNKNOWN, "b")))
+    seen = Plan("seen", FACTS_OF_ANY, findings=(Finding("X1", Level.WARNING, "doubtful"),))
+    unseen = Plan("unseen", FACTS_OF_ANY, findings=(Finding("X2", Level.UNKNOWN, "a"),))
+    blind = replace(unseen, findings=(*unseen.findings, Finding("X2", Level.UNKNOWN, "b")))
     for plans, count, says in (
-        ((seen,), 0, "1 node: 1 as desired (0.0 s)."),
-        ((seen, unseen), 1, "2 nodes: 2 as desired (0.0 s). 1 thing is not known."),
-        ((unseen, blind), 3, "2 nodes: 2 as desired (0.0 s). 3 things are not known."),
+        ((seen,), 0, "1 node: 1 ok (0.0 s)."),
+        ((seen, unseen), 1, "2 nodes: 2 ok (0.0 s). 1 thing is not known."),
+        ((unseen, blind), 3, "2 nodes: 2 ok (0.0 s). 3 things are not known."),
     ):
         report = Report(plans, 0)
         assert shown.summary(report) == says
-        assert shown.document(report)["unknown"] == count
+        assert documents.of_report(report)["unknown"] == count
         assert report.exit_code == Exit.OK
 
 
-@pytest.mark.parametrize(("os", "asked"), [("", "Darwin"), ("os: linux", "Linux")])
+@pytest.mark.parametrize(("os", "asked"), [("", "macos"), ("os: linux", "linux")])
 def test_a_step_is_asked_about_where_it_says_unless_the_playbook_says_otherwise(
     os: str, asked: str, tmp_path: Path
 ) -> None:
     (tmp_path / "playbooks").mkdir()
     (tmp_path / "playbooks/own.yaml").write_text(f"steps:\n  - power: {{}}\n    {os}\n")
-    assert [part.system for part in read_playbook("own", tmp_path)[0].parts()] == [asked]
+    fleet = fleet_of({}, {}, tmp_path)
+    (entry,) = read_playbook("own", tmp_path)
+    assert [question.os for question in entry.questions(target_of(fleet))] == [asked]
 
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -101,7 +106,7 @@ SERVICES = st.fixed_dictionaries(
         "active": st.booleans(),
         "enabled": st.booleans(),
         "reload_pending": st.booleans(),
-        "scope": st.sampled_from(["system", "user"]),
+        "mode": st.sampled_from(["system", "user"]),
         "sources": st.lists(
             st.fixed_dictionaries({"path": st.just("/etc/foreign.conf"), "values": ENVIRONMENTS}),
             max_size=2,
@@ -136,7 +141,7 @@ def test_planning_again_after_the_plan_finds_nothing(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     fleet = fleet_of({"ollama": ollama, "prune": prune}, models, tmp_path_factory.getbasetemp())
-    before = facts_of(said)
+    before = facts_of(said, target_of(fleet))
     first = planned(fleet, before)
     second = planned(fleet, after(first, before))
     assert second.changes == ()
@@ -155,5 +160,5 @@ def test_a_plan_restarts_only_when_it_must(
     service = {**said["services"][0], "given": wanted, "active": True}
     service.pop("files", None)
     service["sources"] = [s for s in service.get("sources", []) if not s.get("ours")]
-    result = planned(fleet, facts_of({**said, "services": [service]}))
+    result = planned(fleet, facts_of({**said, "services": [service]}, target_of(fleet)))
     assert not [change for _, change in result.changes if isinstance(change, Restart)]

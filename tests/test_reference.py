@@ -1,6 +1,4 @@
-"""The reference inventory, the schema and the docs say the same."""
-
-from __future__ import annotations
+"""The reference inventory, the schema and the docs agree."""
 
 import re
 from collections.abc import Iterator
@@ -11,10 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fleetctl.inventory import document
-from fleetctl.inventory.json_schema import json_schema
-from fleetctl.inventory.load import parse
-from fleetctl.inventory.problems import InvalidFile
+from fleetctl.inventory import InvalidFile, document, json_schema, parse
 from fleetctl.inventory.schema import InventorySection
 from fleetctl.model import variables
 from tests.conftest import ROOT, FleetctlIn
@@ -67,7 +62,7 @@ _TYPES: dict[str, Any] = {
 
 
 def refused(value: Any, schema: dict[str, Any], at: str = "") -> Iterator[str]:
-    """What an editor would underline, by the keywords that our schema has."""
+    """What an editor would mark as wrong, by the keywords that our schema uses."""
     if "$ref" in schema:
         yield from refused(value, SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]], at)
     choices = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]

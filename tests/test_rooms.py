@@ -12,18 +12,19 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "fleetctl"
 
 ROOMS = [
-    "cli", "run", "watch", "execute", "gather", "fetch", "links", "ollama", "ui",
-    "way_back", "planner", "audit", "playbook", "steps", "controller", "backends", "render",
-    "shell", "inventory", "model", "codecs", "packaged", "errors",
+    "cli", "scripting", "session", "join", "project", "run", "watch", "execute", "gather",
+    "gateway", "links", "ollama", "ui", "restore", "planner", "audit", "playbook", "targets",
+    "steps", "controller", "services", "render", "shell", "inventory", "model", "codecs",
+    "packaged", "errors",
 ]  # fmt: skip
 """From the top to the bottom. docs/architecture.md explains them."""
 
-LINE = ROOMS.index("way_back")
+LINE = ROOMS.index("restore")
 
 HANDS = {
-    "asyncio", "ftplib", "http", "httpx", "invoke", "multiprocessing", "paramiko", "pty",
-    "requests", "shutil", "smtplib", "socket", "socketserver", "ssl", "subprocess", "tempfile",
-    "telnetlib", "urllib.request", "urllib3", "webbrowser",
+    "asyncio", "fabric", "ftplib", "http", "httpcore", "httpx", "invoke", "multiprocessing",
+    "paramiko", "pty", "requests", "shutil", "smtplib", "socket", "socketserver", "ssl",
+    "subprocess", "tempfile", "telnetlib", "urllib.request", "urllib3", "webbrowser",
 }  # fmt: skip
 WRITING_CALLS = {
     "chmod", "exec", "execv", "fork", "hardlink_to", "mkdir", "mkfifo", "popen", "posix_spawn",
@@ -106,12 +107,22 @@ def test_printing_is_left_to_the_ui() -> None:
         assert not names & {"print", "click.echo", "click.secho", "sys.stdout.write"}, file
 
 
-def test_only_backends_know_an_init_system() -> None:
-    for file in MODULES:
-        if room_of(file) != "backends":
+def test_only_services_know_an_init_system() -> None:
+    for file in (*MODULES, *SOURCE.rglob("*.sh")):
+        if room_of(file) != "services":
             words = file.read_text()
             assert "systemctl" not in words, file
             assert "launchctl" not in words, file
+
+
+def test_services_know_nothing_of_ollama_but_its_app_and_its_formula() -> None:
+    about_ollama = ("ollama_app", "homebrew")
+    for file in (SOURCE / "services").iterdir():
+        if file.suffix in (".py", ".sh") and file.stem not in about_ollama:
+            words = file.read_text()
+            if file.name == "__init__.py":
+                words = words.replace("ollama_app", "")  # imported and registered there
+            assert "ollama" not in words.lower(), file
 
 
 def test_only_the_demo_command_reaches_the_simulation() -> None:

@@ -14,7 +14,14 @@ from typing import get_args
 import pytest
 
 from fleetctl import shell
-from fleetctl.model.plan import Forget, Restart, RunCommand, Scripted, Supervise, Verb
+from fleetctl.model.plan import (
+    Action,
+    Forget,
+    Restart,
+    RunCommand,
+    ServiceAction,
+    TransactionChange,
+)
 from fleetctl.shell import transaction
 from tests.conftest import needs_shell
 from tests.disturbed import at_step
@@ -44,13 +51,13 @@ def node(request: pytest.FixtureRequest, tmp_path: Path) -> LocalNode:
 def local_node(kind: str, folder: Path) -> LocalNode:
     needs_shell("dash")
     root = folder / "node"
-    restart = Restart(True, ("it shall",))
-    command = RunCommand("a command", f"echo done >{root}/commanded", as_root=True)
-    verbs: tuple[Verb, ...] = ("enable", "displace")
-    last: tuple[Scripted, ...] = (command, restart)
+    restart = Restart("system", "Ollama", ("it must",))
+    command = RunCommand("a command", f"echo done >{root}/commanded", scope="system")
+    verbs: tuple[Action, ...] = ("enable", "displace")
+    last: tuple[TransactionChange, ...] = (command, restart)
     if kind == "remove":
-        verbs, last = ("disable", "halt", "hand_back"), (restart, Forget(as_root=True))
-    then = (*(Supervise(verb, True) for verb in verbs), *last)
+        verbs, last = ("disable", "halt", "hand_back"), (restart, Forget("system"))
+    then = (*(ServiceAction(verb, "system", "Ollama") for verb in verbs), *last)
     return LocalNode(root, WANTED[kind], then, BEFORE[kind], kind == "remove")
 
 
@@ -88,7 +95,7 @@ def test_every_step_of_the_script_is_among_those_that_are_killed(tmp_path: Path)
     assert {"commit", "undo", "recover"} <= named
     assert {"replace", "restart"} <= performed
     print(f"{len(named | performed)} kinds of step: {', '.join(sorted(named | performed))}")
-    assert named | performed | set(get_args(Verb)) <= reached
+    assert named | performed | set(get_args(Action)) <= reached
 
 
 def test_commit_leaves_the_new_files_and_a_record_of_it(tmp_path: Path) -> None:
@@ -219,7 +226,7 @@ def test_a_replaced_file_keeps_its_owner(tmp_path: Path) -> None:
 
 def test_a_command_that_dies_is_not_one_that_took_too_long(tmp_path: Path) -> None:
     node = local_node("apply", tmp_path)
-    node = replace(node, then=(RunCommand("dies", "echo words; kill -SEGV $$", as_root=True),))
+    node = replace(node, then=(RunCommand("dies", "echo words; kill -SEGV $$", "system"),))
     node.reset()
     records = node.run(node.transaction()).records
     assert "failed 2 run failed" in records

@@ -109,8 +109,15 @@ def test_a_value_agrees_with_what_ollama_logs_for_it(
 
 
 def test_people_read_of_times_and_switches_in_words() -> None:
-    assert in_words("OLLAMA_LOAD_TIMEOUT", "-1") == "for ever"
-    assert in_words("OLLAMA_LOAD_TIMEOUT", "2562047h47m16.854775807s") == "for ever"
+    assert in_words("OLLAMA_LOAD_TIMEOUT", "-1") == "-1 (forever)"
+    assert in_words("OLLAMA_LOAD_TIMEOUT", "2562047h47m16.854775807s") == "-1 (forever)"
+    assert in_words("OLLAMA_KEEP_ALIVE", "24h0m0s") == "24h"
+    assert in_words("OLLAMA_KEEP_ALIVE", "10h30m0s") == "10h30m"
+    assert in_words("OLLAMA_KEEP_ALIVE", "10m0s") == "10m"
+    assert in_words("OLLAMA_KEEP_ALIVE", "1m30s") == "1m30s"
+    assert in_words("OLLAMA_KEEP_ALIVE", "0s") == "0s"
+    assert in_words("OLLAMA_KEEP_ALIVE", "") == "(default)"
+    assert in_words("OLLAMA_NUM_PARALLEL", "0") == "(default)"
     assert in_words("OLLAMA_NOPRUNE", "true") == in_words("OLLAMA_NOPRUNE", "1") == "on"
 
 

@@ -66,7 +66,7 @@ def test_remove_finds_our_files_also_where_what_the_node_keeps_is_lost(
     out = project.fleetctl("remove", "box", *QUICK).exits(0).out
     assert "box: remove ~/.config/fleetctl/ollama.env" in out.replace(str(box.home), "~")
     assert not (box.home / ENV_FILE).exists()
-    assert "1 node: 1 as desired" in project.fleetctl("remove", "box", *QUICK).exits(0).out
+    assert "1 node: 1 ok" in project.fleetctl("remove", "box", *QUICK).exits(0).out
 
 
 def test_what_the_node_kept_of_our_own_files_is_not_what_was_before(
@@ -102,8 +102,8 @@ def test_only_a_change_that_is_kept_can_be_gone_back_before(project: Project, bo
     assert [entry["number"] for entry in shown] == ["-", "2", "3"]
     for number in ("1", "0", "-5", "999", "x"):
         err = project.fleetctl("restore", "box", "--to", number, *QUICK).exits(5).err
-        assert f"box keeps nothing of a change {number}" in err
-        assert "it could go back before 2, 3" in err
+        assert f"box has no backup of a change {number}" in err
+        assert "it can go back before 2, 3" in err
     assert settings(box)["OLLAMA_KEEP_ALIVE"] == "3h0m0s"
 
 
@@ -122,7 +122,7 @@ def test_what_a_run_that_was_cut_off_gave_to_ollama_is_taken_from_it(
     assert "OLLAMA_MAX_QUEUE=77" in environment(run)
     project.set("box", max_queue=None)
     outcome = project.fleetctl("apply", "--json", *QUICK).exits(0).json
-    assert outcome["outcomes"]["box"]["done"] == ["undo what a run that was cut off has left"]
+    assert outcome["outcomes"]["box"]["done"] == ["undo an interrupted run"]
     assert "OLLAMA_MAX_QUEUE" not in environment(run)
     undone = project.fleetctl("history", "box", "--json").exits(0).json["history"][-1]
     assert undone["outcome"] == "undone later"
@@ -151,7 +151,7 @@ def test_only_models_that_were_named_before_are_deleted(
     project.nodes["box"]["prune"] = True
     project.write()
     outcome = project.fleetctl("apply", *QUICK).exits(5)
-    assert "not as desired after all was done: delete forgotten:latest" in outcome.out
+    assert "not converged after all changes: delete forgotten:latest" in outcome.out
     assert "done: delete" not in outcome.err
     assert "box: delete forgotten:latest" in project.fleetctl("apply", *QUICK).exits(0).out
     project.fleetctl("check").exits(0)
@@ -165,5 +165,5 @@ def test_a_run_that_is_at_work_is_not_one_that_was_cut_off(project: Project, box
     started = Path("/proc/1/stat").read_text().rpartition(") ")[2].split()[19]
     (state / "lock").symlink_to(f"{boot}:1:{started}:abc:eve@elsewhere")
     out = project.fleetctl("check").exits(0).out
-    assert "note: a run of eve@elsewhere is at work here right now" in out
+    assert "note: a run of eve@elsewhere is changing this node now" in out
     assert "cut off" not in out

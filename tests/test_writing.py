@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fleetctl.cli.project import write_whole
+from fleetctl.project import write_whole
 
 
 def test_a_new_file_gets_the_usual_mode(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How fleetctl fails: the table of exit codes, and the one exception that users may see."""
+"""The table of exit codes, and the one exception whose message users see."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Exit(IntEnum):
     LOCKED = 7, "a node is locked by another run"
     REFUSED = 8, "refused for safety: a host key, or an exposed server"
     INTERRUPTED = 130, "interrupted (Ctrl-C)"
-    PIPE_CLOSED = 141, "whoever read the output has closed the pipe"
+    PIPE_CLOSED = 141, "the reader of the output closed the pipe"
     TERMINATED = 143, "terminated (SIGTERM)"
 
     @classmethod
     def worst(cls, codes: Iterable[Exit]) -> Exit:
-        """The one code that speaks for several results."""
+        """The exit code of several results together."""
         return min(codes, key=_PRECEDENCE.index, default=cls.OK)
 
 

@@ -1,119 +1,82 @@
-"""Connect, run the joined script, ask the API: everything that is known about a node, as Facts."""
+"""facts(link, target, questions): what a machine answers to one script, and what its API says."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from fleetctl import backends, way_back
-from fleetctl.errors import FleetError
-from fleetctl.links import Link, exchange
-from fleetctl.links.dial import Dialler
-from fleetctl.links.elevate import root_shell
-from fleetctl.links.local import LocalLink
-from fleetctl.model import address
-from fleetctl.model.facts import UNREADABLE, Api, Facts, File, Host, Unknown
-from fleetctl.model.fleet import Node
-from fleetctl.model.plan import NodePlan
-from fleetctl.ollama.api import Client, NoAnswer
-from fleetctl.playbook import Entry
-from fleetctl.shell import Part, Record, quote, survey
-from fleetctl.steps import preflight
-
-_MOST_SECONDS_TO_CONNECT = 10
-"""Within a machine, a connection is there at once, or never."""
-
-
-def questions(playbook: Iterable[Entry]) -> list[Part]:
-    """All that a node is asked, in one script."""
-    return [
-        *survey.PARTS,
-        *backends.parts(),
-        *(part for entry in playbook for part in entry.parts()),
-    ]
-
-
-def _no_plan(node: Node, facts: Facts) -> NodePlan:
-    return NodePlan(node.name, facts)
+from fleetctl import services
+from fleetctl.links import Link, answers, read_answers, root_shell, send_questions, transport
+from fleetctl.model import address, ollama_log
+from fleetctl.model.facts import Answers, Api, Facts, Host, Service, ServiceSpec, Unknown
+from fleetctl.model.fleet import Target
+from fleetctl.ollama import Client, NoAnswer
+from fleetctl.shell import Question, has_unreadable, quote, survey
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """What to ask of each node, and how the answers become a plan."""
+class Access:
+    """What every conversation with a machine may need."""
 
-    parts: list[Part]
-    planner: Callable[[Node, Facts], NodePlan] = _no_plan
-
-
-@dataclass(frozen=True, slots=True)
-class Observer:
-    """Looks at nodes, and plans for them: what is the same for all nodes of a run."""
-
-    dialler: Dialler
-    task: Task
     timeout: float
-    password: str | None = None
-
-    def connect(self, node: Node) -> Link:
-        assert node.ssh is not None
-        return LocalLink() if node.ssh.is_local else self.dialler.dial(node.name, node.ssh)
-
-    def plan(self, link: Link, node: Node) -> NodePlan:
-        return self.task.planner(node, self.facts(link, node))
-
-    def facts(self, link: Link, node: Node) -> Facts:
-        """The API is asked while the script runs. What needs root and a password comes last."""
-        shell = link.shell()
-        nonce = exchange.send(shell, self.task.parts)
-        api = ask(link, node.listens, self.timeout)
-        records = exchange.records(shell, nonce, self.timeout)
-        host = survey.host(records)
-        services = backends.read(records)
-        hidden = any(service.hides_from_us for service in services) or _unreadable(records)
-        if hidden and host.uid != 0 and self.password is not None:
-            root = root_shell(link, self.password, self.timeout)
-            records |= exchange.answers(root, self._parts_for_root(host), self.timeout)
-            services = backends.read(records)
-        if isinstance(api, Unknown):
-            running = (service.listens for service in services if service.active)
-            elsewhere = next((each for each in running if each and each != node.listens), None)
-            api = ask(link, elsewhere, self.timeout) if elsewhere else api
-        return Facts(
-            host=host,
-            services=services,
-            servers=tuple(survey.servers(records["servers"])) if "servers" in records else (),
-            api=api,
-            files=dict(_files(records)),
-            unfinished=survey.unfinished(records),
-            at_work=survey.at_work(records),
-            preflight=preflight.read(records),
-            kept=way_back.read(records),
-            guards=dict(_guards(records)),
-        )
-
-    def _parts_for_root(self, host: Host) -> list[Part]:
-        home = f"HOME={quote(host.home)}\n"
-        parts = (part for part in self.task.parts if part.for_root)
-        return [replace(part, commands=home + part.commands) for part in parts]
+    sudo_password: str | None = None
 
 
-def _unreadable(records: Mapping[str, Record]) -> bool:
-    sections = (each for record in records.values() for each in record.sections.values())
-    return any(section == UNREADABLE for section in sections)
+def all_questions(target: Target, questions: Sequence[Question]) -> list[Question]:
+    """Those of every machine, those about its services, and the given ones: one script."""
+    return [*survey.questions(target), *services.questions(target.services), *questions]
 
 
-def client(link: Link, listens: str, timeout: float) -> closing[Client]:
-    """Ollama's API, through the link, from the node itself."""
-    host, port = address.place_of(listens)
-    try:
-        stream = link.tcp(host, port, min(timeout, _MOST_SECONDS_TO_CONNECT))
-        return closing(Client(stream, host, port))
-    except (OSError, EOFError, FleetError):
-        raise NoAnswer(f"nothing answers at {host} port {port}") from None
+def facts(link: Link, target: Target, questions: Sequence[Question], access: Access) -> Facts:
+    """The API is asked while the script runs. What only root may read is asked last."""
+    asked = all_questions(target, questions)
+    shell = link.shell()
+    nonce = send_questions(shell, asked)
+    api = _wanted_api(link, target, access)
+    said = read_answers(shell, nonce, access.timeout)
+    host = survey.host(said)
+    found = services.read(target.services, said)
+    hidden = any(service.needs_root_to_read for service in found) or has_unreadable(said.values())
+    if hidden and host.uid != 0 and access.sudo_password is not None:
+        said = {**said, **_as_root(link, asked, host, access)}
+        found = services.read(target.services, said)
+    return Facts(host, found, _actual_api(link, target, api, found, access), said)
 
 
-def ask(link: Link, listens: str, timeout: float) -> Api | Unknown:
+def _as_root(link: Link, asked: Sequence[Question], host: Host, access: Access) -> Answers:
+    home = f"HOME={quote(host.home)}\n"
+    again = [replace(each, commands=home + each.commands) for each in asked if each.for_root]
+    shell = root_shell(link, access.sudo_password, access.timeout)
+    return answers(shell, again, access.timeout)
+
+
+def service_facts(
+    link: Link, target: Target, specs: Sequence[ServiceSpec], access: Access
+) -> tuple[tuple[Service, ...], Api | Unknown]:
+    """A brief look at these services and the API, to see whether a restarted one is up."""
+    shell = link.shell()
+    nonce = send_questions(shell, services.questions(specs))
+    api = _wanted_api(link, target, access)
+    found = services.read(specs, read_answers(shell, nonce, access.timeout))
+    return found, _actual_api(link, target, api, found, access)
+
+
+def _wanted_api(link: Link, target: Target, access: Access) -> Api | Unknown:
+    if target.node is None:
+        return Unknown("the controller is not a node")
+    return ask_api(link, target.node.listens, access.timeout)
+
+
+def _actual_api(
+    link: Link, target: Target, api: Api | Unknown, found: Sequence[Service], access: Access
+) -> Api | Unknown:
+    """Where nothing answers at the wanted address: at the one that a running service uses."""
+    if isinstance(api, Api) or target.node is None:
+        return api
+    running = (ollama_log.seen(each, "OLLAMA_HOST") for each in found if each.active)
+    elsewhere = next((each for each in running if each and each != target.node.listens), None)
+    return ask_api(link, elsewhere, access.timeout) if elsewhere else api
+
+
+def ask_api(link: Link, listens: str, timeout: float) -> Api | Unknown:
     try:
         with client(link, listens, timeout) as api:
             return api.facts()
@@ -121,16 +84,8 @@ def ask(link: Link, listens: str, timeout: float) -> Api | Unknown:
         return Unknown(str(error))
 
 
-def _files(records: Mapping[str, Record]) -> Iterator[tuple[str, File]]:
-    for key, record in records.items():
-        if key.startswith("file "):
-            content = record.sections.get("content", b"")
-            yield key.removeprefix("file "), File.listed(content, record.section("mode"))
-
-
-def _guards(records: Mapping[str, Record]) -> Iterator[tuple[str, bool | Unknown]]:
-    for key, record in records.items():
-        if key.startswith("guard "):
-            found = record.status < 126
-            why = Unknown(record.text.strip() or f"its guard ended with {record.status}")
-            yield key.removeprefix("guard "), record.status == 0 if found else why
+def client(link: Link, listens: str, timeout: float) -> Client:
+    """Ollama's API, asked from the machine itself."""
+    place = address.join_host_port(*address.place_of(listens))
+    url = f"http://{place.replace('%', '%25')}"
+    return Client(url, timeout=timeout, transport=transport(link, timeout))

@@ -1,4 +1,4 @@
-"""Where the files are that travel with the program: playbooks, templates, inventories, docs."""
+"""Where the files are that are installed with the program: playbooks, templates, docs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def folder(name: str) -> Path:
-    """A wheel carries the folder in `fleetctl/data`; in a checkout it stands at the top."""
+    """In a wheel the folder is in `fleetctl/data`, in a checkout at the top level."""
     here = Path(__file__).parent
     installed = here / "data" / name
     return installed if installed.is_dir() else here.parents[1] / name

@@ -1,45 +1,49 @@
-"""plan(desired, facts): what differs on a node. Pure: it could not write if it wanted to."""
-
-from __future__ import annotations
+"""plan(desired, facts): what differs on a target. Pure: it cannot connect or write."""
 
 from collections.abc import Collection, Iterable
 
-from fleetctl import backends
-from fleetctl.audit import exposure
+from fleetctl import audit, services
 from fleetctl.model.facts import Facts
-from fleetctl.model.fleet import Fleet, Node
-from fleetctl.model.plan import Change, Finding, Level, NodePlan, Recover
+from fleetctl.model.fleet import Fleet, Target
+from fleetctl.model.plan import Change, Finding, Plan, Recover
 from fleetctl.playbook import Entry
 from fleetctl.render import Templates
-from fleetctl.steps import Subject
+from fleetctl.steps import StepContext
+from fleetctl.steps.preflight import PreflightFacts
 
 
 def plan(
     fleet: Fleet,
-    node: Node,
+    target: Target,
     facts: Facts,
     playbook: Iterable[Entry],
     templates: Templates,
     only: Collection[str] = (),
     *,
-    elevates: bool = False,
-) -> NodePlan:
-    """`only` names the kinds of step to look at; none means all."""
-    service = backends.service_of(node, facts)
-    subject = Subject(fleet, node, facts, service, templates, elevates)
+    has_sudo_password: bool = False,
+) -> Plan:
+    """`only` names the kinds of step to consider; none means all."""
+    node = target.node
+    service = services.choose(node.service, facts) if node else None
+    preflight: PreflightFacts | None = None
     changes: list[tuple[str, Change]] = [
-        ("recover", Recover(scope == "system")) for scope in sorted(facts.unfinished)
+        ("recover", Recover(scope)) for scope in sorted(facts.host.unfinished)
     ]
     findings: list[Finding] = []
     for entry in playbook:
-        if (only and entry.kind not in only) or not entry.applies(subject):
+        if (only and entry.kind not in only) or not entry.applies(fleet, target, facts):
             continue
-        for each in entry.step.plan(entry.name, subject):
+        context = StepContext(entry.name, fleet, target, facts, service, templates)
+        seen = entry.step.read(entry.own(facts.answers))
+        if isinstance(seen, PreflightFacts):
+            preflight = seen
+        for each in entry.step.plan(context, seen):
             if isinstance(each, Finding):
                 findings.append(each)
             else:
                 changes.append((entry.kind, each))
-    findings += exposure.findings(node, facts)
-    if facts.at_work:
-        findings.append(Finding(Level.NOTE, f"a run of {facts.at_work} is at work here right now"))
-    return NodePlan(node.name, facts, service, tuple(changes), tuple(dict.fromkeys(findings)))
+    if node:
+        audited = audit.Audited(node, facts, service, preflight, has_sudo_password)
+        findings += audit.findings(audited)
+    rival = services.rival(service, facts) if service else None
+    return Plan(target.name, facts, service, rival, tuple(changes), tuple(dict.fromkeys(findings)))

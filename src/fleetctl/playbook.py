@@ -1,9 +1,7 @@
-"""Playbooks: YAML files that list the steps. The built-in ones are all that fleetctl does."""
-
-from __future__ import annotations
+"""Playbooks: YAML files that list steps. The built-in ones are everything that fleetctl does."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,31 +9,22 @@ from pydantic import ValidationError
 
 from fleetctl import packaged
 from fleetctl.errors import Exit, FleetError
-from fleetctl.inventory import document, messages
+from fleetctl.inventory import (
+    InvalidFile,
+    Problem,
+    did_you_mean,
+    document,
+    validation_problems,
+)
 from fleetctl.inventory.document import Value
-from fleetctl.inventory.problems import InvalidFile, Problem, did_you_mean
-from fleetctl.shell import Part
-from fleetctl.steps import Step, Subject
-from fleetctl.steps.command import CommandStep
-from fleetctl.steps.file import FileStep
-from fleetctl.steps.ollama_env import OllamaEnv
-from fleetctl.steps.ollama_models import OllamaModels
-from fleetctl.steps.ollama_service import OllamaService
-from fleetctl.steps.power import Power
-from fleetctl.steps.preflight import PreflightStep
-from fleetctl.steps.wait_http import WaitHttp
+from fleetctl.model.facts import Answers, Facts
+from fleetctl.model.fleet import Fleet, Target
+from fleetctl.render import evaluate
+from fleetctl.shell import SYSTEMS, Os, Question
+from fleetctl.steps import Place, Step, kinds
 
-KINDS: Mapping[str, type[Step]] = {
-    "preflight": PreflightStep,
-    "power": Power,
-    "ollama_env": OllamaEnv,
-    "ollama_service": OllamaService,
-    "wait_http": WaitHttp,
-    "ollama_models": OllamaModels,
-    "file": FileStep,
-    "command": CommandStep,
-}
-_SYSTEMS = {"linux": "Linux", "macos": "Darwin"}
+_GATES = ("name", "os", "when", "on")
+"""The keys of a step beside its kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +36,43 @@ class Entry:
     step: Step
     file: Path
     at: int
-    """The place in the file's list."""
-    system: str | None = None
+    """Its index in the list of that file."""
+    place: Place = "nodes"
+    os: Os | None = None
     when: str | None = None
+    number: int = 0
+    """Its index in the whole playbook, by which its answers are found."""
 
-    def parts(self) -> list[Part]:
-        parts = self.step.probe(self.name)
-        return [replace(part, system=self.system or part.system) for part in parts]
+    def questions(self, target: Target) -> list[Question]:
+        if not self._is_for(target):
+            return []
+        return [
+            replace(question, key=f"{self.number} {question.key}", os=self.os or question.os)
+            for question in self.step.questions(target)
+        ]
 
-    def applies(self, subject: Subject) -> bool:
-        if self.system is not None and self.system != subject.facts.host.system:
+    def own(self, answers: Answers) -> Answers:
+        """The answers to this step's questions, by its own keys."""
+        mine = f"{self.number} "
+        return {
+            key.removeprefix(mine): answer
+            for key, answer in answers.items()
+            if key.startswith(mine)
+        }
+
+    def applies(self, fleet: Fleet, target: Target, facts: Facts) -> bool:
+        if not self._is_for(target) or (self.os and SYSTEMS[self.os] != facts.host.system):
             return False
         if self.when is None:
             return True
-        import jinja2
-        from jinja2.sandbox import SandboxedEnvironment
-
-        values = {"node": subject.node, "fleet": subject.fleet, "facts": subject.facts}
-        environment = SandboxedEnvironment(undefined=jinja2.StrictUndefined, autoescape=True)
         try:
-            expression = environment.compile_expression(self.when, undefined_to_none=False)
-            return bool(expression(**values))
+            return bool(evaluate(self.when, {"node": target.node, "fleet": fleet, "facts": facts}))
         except Exception as error:  # an expression can fail in any way
-            what = f"cannot be worked out: {error or type(error).__name__}"
+            what = f"cannot be evaluated: {error or type(error).__name__}"
             raise self._wrong(Problem(("steps", self.at, "when"), what)) from None
+
+    def _is_for(self, target: Target) -> bool:
+        return (target.node is None) == (self.place == "controller")
 
     def _wrong(self, problem: Problem) -> FleetError:
         (placed,) = document.located([problem], self.file.read_bytes())
@@ -81,12 +83,12 @@ class Entry:
 def read_playbook(name: str, project: Path) -> list[Entry]:
     """The project's own playbook of that name, or the one that comes with fleetctl."""
     entries = [
-        entry if entry.name else replace(entry, name=f"{entry.kind} {at}")
-        for at, entry in enumerate(_entries(f"{name}.yaml", project, ()), 1)
+        replace(entry, name=entry.name or f"{entry.kind} {number}", number=number)
+        for number, entry in enumerate(_entries(f"{name}.yaml", project, ()), 1)
     ]
-    for said, count in Counter(entry.name for entry in entries).items():
+    for called, count in Counter(entry.name for entry in entries).items():
         if count > 1:
-            what = f"two steps of the playbook {name} are called {said!r}"
+            what = f"two steps of the playbook {name} are called {called!r}"
             raise FleetError(what, hint="give each a name of its own", exit_code=Exit.USAGE)
     return entries
 
@@ -119,35 +121,46 @@ def _entries(name: str, project: Path, above: tuple[Path, ...]) -> Iterator[Entr
 def _entry(value: Value, file: Path, at: int, problems: list[Problem]) -> Entry | str | None:
     """A step, or the name of another playbook, or nothing and a problem."""
     where = ("steps", at)
-    said = value if isinstance(value, dict) else {}
-    kinds = [key for key in said if key not in ("name", "os", "when")]
-    if len(kinds) != 1 or kinds[0] not in (*KINDS, "import"):
-        right = did_you_mean(kinds[0] if kinds else "", (*KINDS, "import"))
-        problems.append(Problem(where, "must have exactly one kind of step", right))
+    given = value if isinstance(value, dict) else {}
+    found = [key for key in given if key not in _GATES]
+    known = kinds()
+    if len(found) != 1 or found[0] not in (*known, "import"):
+        hint = did_you_mean(found[0] if found else "", (*known, "import"))
+        problems.append(Problem(where, "must have exactly one kind of step", hint))
         return None
-    kind, arguments = kinds[0], said[kinds[0]]
+    kind, arguments = found[0], given[found[0]]
     if kind == "import":
-        if len(said) > 1:
+        if len(given) > 1:
             problems.append(Problem(where, "imports a playbook, which `os` and `when` do not gate"))
         return str(arguments)
-    system = said.get("os")
-    if system is not None and system not in _SYSTEMS:
-        problems.append(Problem((*where, "os"), f"is {system!r}", "it must be linux or macos"))
     try:
-        step = KINDS[kind].model_validate(arguments if arguments is not None else {})
+        step = known[kind].model_validate(arguments if arguments is not None else {})
     except ValidationError as error:
-        for problem in messages.problems(error, arguments, KINDS[kind]):
-            problems.append(Problem((*where, kind, *problem.where), problem.what, problem.right))
+        for problem in validation_problems(error, arguments, known[kind]):
+            problems.append(Problem((*where, kind, *problem.where), problem.what, problem.hint))
         return None
-    name, when = str(said.get("name") or ""), said.get("when")
+    return _gated(Entry("", kind, step, file, at), given, problems)
+
+
+def _gated(entry: Entry, given: dict[str, Value], problems: list[Problem]) -> Entry:
+    """With its name, and with what decides where and when it applies."""
+    where = ("steps", entry.at)
+    name, when, os = str(given.get("name") or ""), given.get("when"), given.get("os")
     if not name.isprintable():
         problems.append(Problem((*where, "name"), f"is {name!r}", "it must be one line of text"))
-    return Entry(
+    if os not in (None, *SYSTEMS):
+        problems.append(Problem((*where, "os"), f"is {os!r}", "it must be linux or macos"))
+    place: Place = "controller" if given.get("on") == "controller" else "nodes"
+    if given.get("on") not in (None, *entry.step.places):
+        allowed = f"it must be {' or '.join(sorted(entry.step.places))} for this kind of step"
+        problems.append(Problem((*where, "on"), f"is {given['on']!r}", allowed))
+    elif refusal := entry.step.refusal(place):
+        problems.append(Problem((*where, entry.kind), refusal))
+    text = str(when).lower() if isinstance(when, bool) else str(when)
+    return replace(
+        entry,
         name=name,
-        kind=kind,
-        step=step,
-        file=file,
-        at=at,
-        system=_SYSTEMS.get(str(system)),
-        when=None if when is None else str(when).lower() if isinstance(when, bool) else str(when),
+        place=place,
+        os=next((known for known in SYSTEMS if known == os), None),
+        when=None if when is None else text,
     )

@@ -1,7 +1,6 @@
 """The demo: a small simulated fleet, and the real commands, one after the other.
 
-The commands are run as a user would run them. Nothing in the product knows that it is a demo.
-"""
+The commands run as a user would run them. The product has no demo mode."""
 
 import difflib
 import os
@@ -24,7 +23,7 @@ from fleetsim.processes import Account
 
 LIBRARY = ("qwen2.5-coder:7b", "qwen2.5-coder:32b")
 MARK = "made-by-fleetctl-demo"
-"""A file that says whose folder it is, and so that it may be removed."""
+"""Name of a file that marks a folder as made by the demo, so that it may be removed."""
 
 _INVENTORY = """\
 defaults:
@@ -43,7 +42,7 @@ agents:
   implementer: {{model: heavy, description: Carries out one planned change.}}
 """
 _SECONDS = 10
-"""In which Ollama is up on a machine that was switched on."""
+"""How long to wait for Ollama after a machine has started."""
 _STYLES = {"+": "added", "-": "removed"}
 _NODE = """\
   {name}:
@@ -56,13 +55,13 @@ _NODE = """\
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What is said before a command, the command, and how it must end."""
+    """A comment that is shown, the command, and its expected exit code."""
 
     about: str
     command: str
     code: int = 0
     edit: tuple[str, str] | None = None
-    """Text of the inventory, and what it becomes before the command."""
+    """Text of the inventory, and its replacement, made before the command runs."""
 
 
 QUICK = "--yes --serial 100% --settle 1"
@@ -70,45 +69,47 @@ _BEFORE, _AFTER = "\nnodes:", "    keep_alive: 24h\n\nnodes:"
 _GOOD, _BAD = "\nmodels:", "      models_dir: /Volumes/Missing\n\nmodels:"
 
 STEPS = (
-    Step("Is the inventory all right?", "validate"),
+    Step("Validate the inventory.", "validate"),
     Step(
-        "Make the machines nodes of the fleet, all at once, without a question.",
+        "Provision all machines in parallel, without confirmation.",
         f"provision {QUICK} --no-diff",
     ),
-    Step("Are they what the inventory says? Exit code 0: yes.", "check"),
+    Step("Check the nodes against the inventory. Exit code 0: no drift.", "check"),
     Step(
-        "You edit the inventory. Exit code 3: now the nodes differ from it.",
+        "Edit the inventory. Exit code 3: the nodes differ from it.",
         "check",
         3,
         (_BEFORE, _AFTER),
     ),
-    Step("Bring the edit to the nodes.", f"apply {QUICK} --no-diff"),
+    Step("Apply the edit to the nodes.", f"apply {QUICK} --no-diff"),
     Step(
-        "An edit that cannot work: studio has no such disk. It goes back by itself.",
+        "An edit that cannot work: studio has no such disk. It is rolled back.",
         f"apply {QUICK}",
         5,
         (_GOOD, _BAD),
     ),
-    Step("You take that edit back, and all is well.", "check", 0, (_BAD, _GOOD)),
-    Step("What was done on studio, by its own log.", "history studio"),
+    Step("Revert that edit. Exit code 0: no drift again.", "check", 0, (_BAD, _GOOD)),
+    Step("The history of studio, from the log on the node.", "history studio"),
 )
-"""One line a command: what comes later in the product joins here."""
+"""One step per command; a new command of the product gets its step here."""
 
 
 def place(folder: Path) -> Path | None:
-    """The folder. Started by root, the machines run as somebody else, who must be able to enter;
-    where that user cannot, it is one of the same name among the temporary files, if not there
-    either, none."""
+    """The folder for the demo, or None if there is no usable one. When root starts the demo, the
+    machines run as another user, who must be able to enter the folder; if that user cannot, a
+    folder of the same name in the temporary directory is used."""
     account = Account.unprivileged()
-    for each in (folder, Path(gettempdir()) / folder.name):
-        there = next(path for path in (each, *each.absolute().parents) if path.exists())
-        if account.may_reach(there.resolve()):
-            return each
+    for candidate in (folder, Path(gettempdir()) / folder.name):
+        parents = (candidate, *candidate.absolute().parents)
+        existing = next(path for path in parents if path.exists())
+        if account.may_reach(existing.resolve()):
+            return candidate
     return None
 
 
 def make(folder: Path) -> None:
-    """Others may enter, whatever the umask: the machines may run as somebody else."""
+    """Make the folder, readable by others whatever the umask: the machines may run as another
+    user."""
     os.umask(0o022)
     folder.mkdir(parents=True)
     (folder / MARK).touch()
@@ -121,8 +122,8 @@ def real_server() -> Path | None:
 
 @contextmanager
 def running(folder: Path, server: Path | None) -> Iterator[Fleet]:
-    """The machines, and a project that names them. With a real server nothing is downloaded: the
-    models are there already. The app on `mini` keeps its simulated one."""
+    """Start the machines and write an inventory that names them. With a real server the models are
+    installed already, so nothing is downloaded. The app on `mini` keeps its simulated server."""
     with Fleet(folder / "machines", library=LIBRARY) as fleet:
         serving = [
             fleet.linux("workstation", server=server, models=LIBRARY if server else ()),
@@ -146,19 +147,19 @@ def _wait_for(machine: Machine) -> None:
 def _inventory(fleet: Fleet, machines: list[Machine], server: Path | None) -> str:
     nodes = [
         _NODE.format(
-            name=each.name,
-            host=each.host,
-            port=each.port,
-            endpoint=each.endpoint,
-            listens=each.ollama_port if server else OLLAMA_PORT,
+            name=machine.name,
+            host=machine.host,
+            port=machine.port,
+            endpoint=machine.endpoint,
+            listens=machine.ollama_port if server else OLLAMA_PORT,
         )
-        for each in machines
+        for machine in machines
     ]
     return _INVENTORY.format(identity=fleet.identity_file, nodes="\n".join(nodes))
 
 
 def steps(fleet: Fleet) -> Iterator[Step]:
-    """All commands; whom to trust is known when the machines have shown their keys."""
+    """All steps. The `trust` steps need the host keys, so they exist only once the machines run."""
     first, *rest = STEPS
     yield first
     for machine in fleet.machines.values():
@@ -170,7 +171,7 @@ def steps(fleet: Fleet) -> Iterator[Step]:
 def play(
     step: Step, folder: Path, tell: Callable[[str, str], None], output: TextIO | None = None
 ) -> int:
-    """Runs one step, and gives the exit code of its command; its result goes to `output`."""
+    """Run one step and return the exit code of its command; its stdout goes to `output`."""
     tell(f"\n# {step.about}", "hint")
     if step.edit is not None:
         for line in _edited(folder / "fleet.yaml", *step.edit):
@@ -191,7 +192,7 @@ def _edited(file: Path, before: str, after: str) -> list[str]:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Of the user's own settings only what the terminal needs."""
+    """Only the variables that the terminal needs; the user's other settings must not apply."""
     kept = ("PATH", "TERM", "LANG", "LC_ALL", "NO_COLOR", "COLUMNS")
     own = {name: value for name in kept if (value := os.environ.get(name))}
     return {**own, "HOME": str(folder)}

@@ -11,19 +11,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from fleetsim.address import ADDRESS
+from fleetsim import ADDRESS
 from fleetsim.installed import install_ollama
 from fleetsim.keys import make_key
 from fleetsim.launchd.variant import RELEASES
 from fleetsim.library import Library
 from fleetsim.linux import Linux
 from fleetsim.mac.facts import MAC_VRAM
-from fleetsim.mac.furnish import Furnishing, Rooms
-from fleetsim.mac.mac import Mac
-from fleetsim.mac.system import MacOS
+from fleetsim.mac.mac import Mac, MacOS
+from fleetsim.mac.ollama_setup import OllamaMode, OllamaSetup
 from fleetsim.machine import Machine, Place
 from fleetsim.processes import Account, interpreter_for
-from fleetsim.tools.calls import Switchboard, write_program
+from fleetsim.tools.calls import ToolServer, write_program
 
 _UNIT = """\
 [Unit]
@@ -49,7 +48,7 @@ class Fleet:
         make_key(self.identity_file)
         self.account = Account.unprivileged()
         self._python = interpreter_for(self.account)
-        self._switchboard = Switchboard()
+        self._tool_server = ToolServer()
         self.library = Library(self.folder / "library")
         for name in library:
             self.library.add(name)
@@ -72,7 +71,7 @@ class Fleet:
     def stop(self) -> None:
         for machine in self.machines.values():
             machine.stop()
-        self._switchboard.close()
+        self._tool_server.close()
 
     def linux(
         self,
@@ -86,20 +85,21 @@ class Fleet:
         vram: int = 0,
         server: Path | None = None,
     ) -> Machine:
-        """Ollama is `running` as the user's service, only `installed`, or `absent`; `server` is a
-        real one, in place of the simulated. For a machine that was in this folder before, what is
-        on its disk counts."""
+        """Make and start a Linux machine. Ollama is `running` as the user's service, only
+        `installed`, or `absent`; `server` is a real Ollama to use instead of the simulated one. If
+        the machine's folder exists already, its files are kept and the other arguments about its
+        contents are ignored."""
         place = Place(self.folder / name, name, user, self.account)
         is_new = not place.folder.exists()
         place.make()
         system = Linux(place)
-        system.install_tools(self._switchboard, self._python)
+        system.install_tools(self._tool_server, self._python)
         machine = self.machines[name] = Machine(place, system, self.identity_file)
         machine.behave(library=str(self.library.folder), vram=vram, addresses=[ADDRESS])
-        if server:  # the simulated one finds its port by itself
+        if server:  # the simulated server maps its port itself
             environment = {"OLLAMA_HOST": f"127.0.0.1:{machine.ollama_port}", **(environment or {})}
         if is_new:
-            self._furnish(place, models, ollama, environment or {}, linger, server)
+            self._install_on_linux(place, models, ollama, environment or {}, linger, server)
         machine.start()
         return machine
 
@@ -110,7 +110,7 @@ class Fleet:
         macos: str = "15",
         user: str = "ada",
         models: Iterable[str] = (),
-        ollama: Furnishing = "agent",
+        ollama: OllamaMode = "agent",
         environment: Mapping[str, str] | None = None,
         logged_in: bool = True,
         auto_login: bool = False,
@@ -119,10 +119,10 @@ class Fleet:
         vram: int = MAC_VRAM,
         server: Path | None = None,
     ) -> Mac:
-        """How Ollama is there, says `Furnishing`; `server` is a real one, in place of the
-        simulated. Somebody is at the screen if `logged_in`; after a reboot nobody is, unless with
-        `auto_login`. `app_settings` is what was switched in the window of Ollama.app, `brew` the
-        version of Homebrew where Ollama is from there."""
+        """Make and start a Mac. `OllamaMode` describes `ollama`; `server` is a real Ollama to use
+        instead of the simulated one. With `logged_in` the user is logged in at the screen; after a
+        reboot only with `auto_login`. `app_settings` are settings of Ollama.app, `brew` is the
+        version of Homebrew for `ollama="brew"`."""
         place = Place(self.folder / name, name, user, self.account)
         is_new = not place.folder.exists()
         place.make()
@@ -131,22 +131,22 @@ class Fleet:
         self.machines[name] = machine
         library = str(self.library.folder)
         machine.behave(library=library, vram=vram, gpu="Metal", addresses=[ADDRESS])
-        rooms = Rooms(place, system, self._installed, self._python, server)
+        setup = OllamaSetup(place, system, self._installed, self._python, server)
         if is_new:
             for model in models:
                 self.library.install(model, place.home / ".ollama/models")
             if app_settings:
                 machine.set_app(**app_settings)
-            rooms.furnish(ollama, environment or {})
-        system.install_tools(self._switchboard, self._python)
+            setup.install(ollama, environment or {})
+        system.install_tools(self._tool_server, self._python)
         machine.start()
         if is_new and logged_in:
             machine.log_in()
         if is_new and ollama == "manual":
-            rooms.serve_by_hand(environment or {})
+            setup.start_by_hand(environment or {})
         return machine
 
-    def _furnish(
+    def _install_on_linux(
         self,
         place: Place,
         models: Iterable[str],

@@ -1,6 +1,6 @@
-"""The simulated Ollama as something to install: a copy of its package, and how to run it.
+"""Installs the simulated Ollama: a copy of its package, and scripts that run it.
 
-A copy, because on a machine started by root it runs as a user who may not read this checkout."""
+A copy, because machines started by root run as a user who may not be able to read this checkout."""
 
 import shlex
 import shutil
@@ -22,9 +22,9 @@ sys.exit(importlib.import_module("{package}." + module).main([machine, *sys.argv
 
 
 def program_script(folder: Path, python: str, machine: Path, module: str = "__main__") -> str:
-    """A program for one machine. What it is called is among its arguments, where the simulated
-    list of processes finds it; the host's own list shows a Python, or another machine of this host
-    would see an Ollama that is not its own."""
+    """The text of a program for one machine. The program's name is among its arguments, where the
+    simulated process list finds it. The host's own process list shows a Python; otherwise another
+    machine on this host would take it for an Ollama of its own."""
     runner = folder / RUNNER
     text = _RUN.format(cache=f"{folder}/pycache", folder=str(folder), package=_PACKAGE)
     runner.write_text(text)
@@ -33,7 +33,8 @@ def program_script(folder: Path, python: str, machine: Path, module: str = "__ma
 
 
 def install_ollama(folder: Path, python: str) -> list[str]:
-    """What to put in front of the arguments. Without site packages it starts faster."""
+    """Copy the package, and return the command to put before the arguments. Without site packages
+    it starts faster."""
     source = Path(ollama.__file__).parent
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(source, folder / _PACKAGE, ignore=ignored, dirs_exist_ok=True)

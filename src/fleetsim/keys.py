@@ -1,4 +1,4 @@
-"""The SSH keys of simulated machines and of whoever logs in to them."""
+"""SSH keys of simulated machines and of their clients."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 
 def make_key(path: Path) -> paramiko.Ed25519Key:
-    """The key in this file, made if it is not there; the public half beside it."""
+    """Read the key in this file, made if missing; the public half is beside it."""
     if not path.exists():
         private = Ed25519PrivateKey.generate().private_bytes(
             serialization.Encoding.PEM,

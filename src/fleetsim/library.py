@@ -1,4 +1,4 @@
-"""Models that simulated machines can have or pull: true manifests and digests, tiny weights."""
+"""Models for simulated machines: valid manifests and digests, tiny weights."""
 
 import io
 import json
@@ -16,7 +16,7 @@ TOOLS_TEMPLATE = "{{ .System }}{{ range .Messages }}{{ .Content }}{{ end }}{{ .T
 
 
 class Library:
-    """A folder laid out like a model folder, which pulls read from."""
+    """A folder with the layout of a model folder; pulls read from it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -55,7 +55,7 @@ class Library:
         self._store.write_manifest(parsed, config_layer, layers)
 
     def install(self, name: str, models: Path) -> None:
-        """Put a model of the library into a machine's model folder, as if it had been pulled."""
+        """Copy a model of the library into a machine's model folder, as if it had been pulled."""
         parsed = parse_name(name)
         if self._store.manifest(parsed) is None:
             self.add(name)

@@ -1,31 +1,30 @@
-"""A simulated Linux machine: systemd for its user, and the tools through which it is asked."""
+"""A simulated Linux machine: a systemd for its user, and the tools to query it."""
 
 import os
 import threading
 import uuid
 from pathlib import Path
 
-from fleetsim.address import ADDRESS
+from fleetsim import ADDRESS
 from fleetsim.machine import Place
 from fleetsim.processes import processes_with
 from fleetsim.systemd.journal import Journal
 from fleetsim.systemd.manager import Manager
-from fleetsim.systemd.service import Surroundings
+from fleetsim.systemd.service import ServiceContext
 from fleetsim.systemd.unit import SearchPath
-from fleetsim.tools.calls import Bench, Switchboard
-from fleetsim.tools.constant import write_absent, write_constant
+from fleetsim.tools.calls import ToolServer, Toolset, write_absent, write_constant
 from fleetsim.tools.journalctl import Journalctl
 from fleetsim.tools.loginctl import Loginctl
 from fleetsim.tools.systemctl import Systemctl
 from fleetsim.tools.systemd_analyze import SystemdAnalyze
 
-# real machines wait ten seconds; nobody wants to in a test
+# real machines wait ten seconds
 _LOGOUT_SECONDS = 0.3
 _KERNEL = "6.1.0-28-amd64"
 
 
 class Linux:
-    """An `OperatingSystem`. The user's manager runs while the user is logged in, or lingers."""
+    """An `OperatingSystem`. The user's manager runs while the user is logged in or lingers."""
 
     def __init__(self, place: Place) -> None:
         self._place = place
@@ -57,11 +56,11 @@ class Linux:
         nowhere = (Path("/nonexistent/system"), Path("/nonexistent/run"))
         self._nothing = SearchPath(folders=nowhere, specifiers={}, refuse=place.refuse)
 
-    # --- as an operating system ---
+    # --- OperatingSystem ---
 
     @property
     def _environment(self) -> dict[str, str]:
-        """What both a login and a job of this user start with."""
+        """The variables that logins and jobs of this user have in common."""
         place = self._place
         return {
             **place.identity,
@@ -80,8 +79,8 @@ class Linux:
         return {"XDG_RUNTIME_DIR": str(self._place.runtime)}
 
     @property
-    def moved(self) -> dict[bytes, bytes]:
-        """Of the host's processes it sees those that it names, and of its ports none."""
+    def replaced_paths(self) -> dict[bytes, bytes]:
+        """A script finds only the processes it names, and none of the host's listening ports."""
         own = os.fsencode(self._place.folder)
         return {path: own + path for path in (b"/proc/[0-9]", b"/proc/net/")}
 
@@ -103,7 +102,7 @@ class Linux:
     def session_closed(self) -> None:
         with self._lock:
             self._sessions -= 1
-        self._look_for_logout_later()
+        self._schedule_logout_check()
 
     def shut_down(self, seconds: float) -> None:
         with self._lock:
@@ -115,34 +114,34 @@ class Linux:
         with self._lock:
             if self._user is not None:
                 return
-            self._user = Manager(self._search, self._surroundings())
+            self._user = Manager(self._search, self._context())
         self._user.start_wanted()
 
-    def _look_for_logout_later(self) -> None:
-        timer = threading.Timer(_LOGOUT_SECONDS, self._end_user_manager_if_alone)
+    def _schedule_logout_check(self) -> None:
+        timer = threading.Timer(_LOGOUT_SECONDS, self._stop_user_manager_if_unused)
         timer.daemon = True
         timer.start()
 
-    def _end_user_manager_if_alone(self) -> None:
+    def _stop_user_manager_if_unused(self) -> None:
         with self._lock:
             if self._sessions > 0 or self._linger.exists() or self._user is None:
                 return
-        # a session lasts as long as any process of it, connected or not
+        # a session lasts as long as any of its processes, connected or not
         if any(processes_with(self.session_environment)):
-            self._look_for_logout_later()
+            self._schedule_logout_check()
         else:
             self.shut_down(seconds=5)
 
-    def _surroundings(self) -> Surroundings:
+    def _context(self) -> ServiceContext:
         place = self._place
-        return Surroundings(place.account, self._environment, self._journal, self._boot)
+        return ServiceContext(place.account, self._environment, self._journal, self._boot)
 
-    # --- its tools ---
+    # --- tools ---
 
-    def install_tools(self, switchboard: Switchboard, python: str) -> None:
+    def install_tools(self, tool_server: ToolServer, python: str) -> None:
         place = self._place
-        system = Manager(self._nothing, self._surroundings())
-        bench = Bench(
+        system = Manager(self._nothing, self._context())
+        toolset = Toolset(
             {
                 "systemctl": Systemctl(self._user_manager, lambda: system, str(place.runtime)),
                 "journalctl": Journalctl(self._journal, lambda: self._boot, place.name),
@@ -151,7 +150,7 @@ class Linux:
             },
             place.refuse,
         )
-        switchboard.install(bench, place.tools, python)
+        tool_server.install(toolset, place.tools, python)
         for name, answers in self._facts().items():
             write_constant(place.tools, name, answers, place.refused)
         write_absent(place.tools, "sudo")

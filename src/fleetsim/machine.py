@@ -1,6 +1,6 @@
-"""A simulated machine of any kind: a folder, a user, an SSH server, ports, and what it started.
+"""A simulated machine of any kind: a folder, a user, an SSH server, ports and processes.
 
-What makes it a Linux machine or a Mac is its operating system, which is handed in."""
+Its operating system, Linux or macOS, is passed in."""
 
 import contextlib
 import os
@@ -22,24 +22,25 @@ from fleetsim.sshd import Events, Login, Passwords, SshServer
 OLLAMA_PORT = 11434
 _STOP_SECONDS = 1.0
 _PORTS = range(15000, 32000)
-"""Below those that the kernel gives to others while ours is not yet listened on."""
+"""Below the kernel's ephemeral ports, which another process could be given before ours listens."""
 
 
 class OperatingSystem(Protocol):
-    """What runs the jobs of a machine."""
+    """What distinguishes kinds of machine: sessions, jobs, boot and shutdown."""
 
     @property
     def session_environment(self) -> dict[str, str]: ...
 
     @property
     def mark(self) -> Mapping[str, str]:
-        """What is in the environment of every process on the machine, and of no other."""
+        """Variables that every process of the machine has in its environment, and no other
+        process."""
         ...
 
     @property
-    def moved(self) -> Mapping[bytes, bytes]:
-        """Where the machine has what is the host's under that path: the kernel is shared, and an
-        Ollama of the host is none of the machine's."""
+    def replaced_paths(self) -> Mapping[bytes, bytes]:
+        """Paths of the host in scripts, and what replaces them: the kernel is shared, and a process
+        of the host must not be taken for one of the machine's."""
         ...
 
     def boot(self) -> None: ...
@@ -53,7 +54,7 @@ class OperatingSystem(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a machine keeps its things, and who it is."""
+    """The folder of a machine and the files in it, its name and its user."""
 
     folder: Path
     name: str
@@ -81,13 +82,14 @@ class Place:
         return self.folder / "ollama.json"
 
     @property
-    def keeper(self) -> Path:
-        """Holds the number of the process that runs this machine; without it, it is off."""
-        return self.folder / "keeper.pid"
+    def supervisor(self) -> Path:
+        """Holds the pid of the process that simulates this machine; its programs exit when that
+        process ends."""
+        return self.folder / "supervisor.pid"
 
     @property
     def identity(self) -> dict[str, str]:
-        """What a login and a job know about their user, on any system."""
+        """Variables about the user, for logins and jobs on any system."""
         return {
             "HOME": str(self.home),
             "USER": self.user,
@@ -113,7 +115,7 @@ class Place:
 
 
 class Machine:
-    """`host`, `port`, `user`, `identity_file` and `host_key` are how to reach it."""
+    """Connect with `host`, `port`, `user`, `identity_file` and `host_key`."""
 
     host = "127.0.0.1"
 
@@ -133,7 +135,7 @@ class Machine:
         self._authorize()
         self.behave(ports={str(OLLAMA_PORT): self.ollama_port})
 
-    # --- how to reach it ---
+    # --- connection data ---
 
     @property
     def port(self) -> int:
@@ -153,18 +155,18 @@ class Machine:
 
     @property
     def endpoint(self) -> str:
-        """Where its Ollama is for anybody on this host."""
+        """The URL of its Ollama for clients on this host."""
         return f"http://{self.host}:{self.ollama_port}"
 
-    # --- what it does ---
+    # --- control ---
 
     def start(self) -> None:
         if self._place.runtime.exists():
-            self._end_leftovers()  # of a process that was killed, and with it this machine
+            self._end_leftovers()  # left by a process that was killed without stopping this machine
             shutil.rmtree(self._place.runtime)
         self._place.runtime.mkdir(mode=0o700)
         self._place.account.own(self._place.runtime)
-        self._place.keeper.write_text(str(os.getpid()))
+        self._place.supervisor.write_text(str(os.getpid()))
         self._system.boot()
         login = Login(
             user=self.user,
@@ -173,12 +175,12 @@ class Machine:
             account=self._place.account,
             environment=self._system.session_environment,
             home=str(self.home),
-            moved=self._system.moved,
+            replaced_paths=self._system.replaced_paths,
         )
         self._ssh = SshServer(login, self._key, self._events(), self.port)
 
     def stop(self) -> None:
-        """Switch it off: no connection, no process is left. What is on disk stays."""
+        """Switch the machine off: closes all connections and ends all processes. Files stay."""
         if self._ssh is None:
             return
         self._boot = None
@@ -192,11 +194,11 @@ class Machine:
         self.start()
 
     def behave(self, **changes: Any) -> None:
-        """Change how its Ollama behaves, see `Behaviour`; most of it counts from the next start."""
+        """Change fields of its `Behaviour`; most take effect at the next start of Ollama."""
         behaviour = read_behaviour(str(self._place.behaviour))._replace(**changes)
         behaviour.write(str(self._place.behaviour))
 
-    # --- what can be seen from outside ---
+    # --- observation ---
 
     @property
     def behaviour(self) -> Behaviour:
@@ -206,10 +208,10 @@ class Machine:
         return self._place.refused.read_text(encoding="utf-8").splitlines()
 
     def processes(self) -> list[int]:
-        """Every process that runs on it, whoever started it and however it detached itself."""
+        """All processes of the machine, also those that detached themselves."""
         return sorted(processes_with(self._system.mark))
 
-    # --- inside ---
+    # --- private ---
 
     def _authorize(self) -> None:
         folder = self.home / ".ssh"
@@ -220,7 +222,7 @@ class Machine:
         self._place.account.own_all(folder)
 
     def _port(self, name: str) -> int:
-        """A port of this host's loopback, chosen once, so that it is the same after a reboot."""
+        """A port on this host's loopback, chosen once, so that it stays the same after a reboot."""
         file = self.folder / f"{name}.port"
         while not file.exists():
             port = random.choice(_PORTS)
@@ -229,7 +231,8 @@ class Machine:
         return int(file.read_text())
 
     def _tunnel_port(self, port: int) -> int | None:
-        """Only its own ports: on a developer's machine the default port may be a real Ollama's."""
+        """The loopback port behind a port of the machine. Only the machine's own ports: on a
+        developer's machine 11434 may be a real Ollama."""
         ports = self.behaviour.ports
         return ports.get(str(port)) or (port if port in ports.values() else None)
 
@@ -237,7 +240,7 @@ class Machine:
         boot = self._boot = object()
 
         def closed() -> None:
-            # a connection that a reboot cut must not count as a logout after it
+            # a connection closed by a reboot must not count as a logout afterwards
             if boot is self._boot:
                 self._system.session_closed()
 

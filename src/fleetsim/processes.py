@@ -1,4 +1,4 @@
-"""Starting processes as the simulated machine's user, and finding what is left of them."""
+"""Starts processes as the user of a simulated machine, and finds them again."""
 
 import contextlib
 import os
@@ -14,7 +14,8 @@ _NOBODY = 65534
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Who runs things on a simulated machine: the user who started it, or nobody for root."""
+    """The user that processes of a machine run as: the current user, or `nobody` when that is
+    root."""
 
     uid: int
     gid: int
@@ -34,8 +35,8 @@ class Account:
             self.own(path)
 
     def may_reach(self, path: Path, need: int = 0o5) -> bool:
-        """Whether every folder on the way lets this user through, and the end can be read (or
-        whatever bits `need` asks for)."""
+        """Whether this user can enter every parent folder and has the permissions `need` on the
+        path itself (by default: read and enter)."""
         if self.uid == 0:
             return True
         return all(
@@ -51,7 +52,7 @@ def _grants(path: Path, account: Account, need: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """As `Popen` takes them."""
+    """Arguments of `Popen`."""
 
     stdin: int
     stdout: int
@@ -60,7 +61,7 @@ class Streams:
 
 PIPES = Streams(subprocess.PIPE, subprocess.PIPE, subprocess.PIPE)
 JOINED = Streams(subprocess.DEVNULL, subprocess.PIPE, subprocess.STDOUT)
-"""No input, and all output in one."""
+"""No input; stdout and stderr joined."""
 
 
 def start_process(
@@ -72,7 +73,7 @@ def start_process(
     *,
     umask: int = -1,
 ) -> "subprocess.Popen[bytes]":
-    """In a session of its own, so that it can be signalled with all that it starts."""
+    """Start it in a new session, so that it and its children can be signalled as a group."""
     root = os.getuid() == 0
     return subprocess.Popen(
         argv,
@@ -99,18 +100,18 @@ def wait_without_reaping(pid: int) -> None:
 
 
 def processes_with(environment: Mapping[str, str]) -> Iterator[int]:
-    """Processes that were started with all of this in their environment. Only Linux can tell."""
+    """Pids of the processes that have all of these variables in their environment. Linux only."""
     wanted = {f"{name}={value}".encode() for name, value in environment.items()}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if wanted <= set((folder / "environ").read_bytes().split(b"\0")):
                 yield int(folder.name)
         except OSError:
-            continue  # ended meanwhile, or not ours to look into
+            continue  # ended in the meantime, or not readable for us
 
 
 def interpreter_for(account: Account) -> str:
-    """A Python that this user can run: ours, or the system's where ours is in somebody's home."""
+    """A Python that this user can run: ours, or the system's if ours is in an unreadable home."""
     candidates = (getattr(sys, "_base_executable", sys.executable), "/usr/bin/python3")
     for candidate in candidates:
         path = Path(candidate).resolve()
@@ -128,7 +129,8 @@ def session_of(pid: int) -> int:
 
 
 def _status_field(pid: int, number: int) -> int:
-    """A field of /proc/PID/stat, counted from the state, which follows the name; 0 if it ended."""
+    """A field of /proc/PID/stat, counted from the state (the field after the name); 0 if the
+    process has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -1,6 +1,6 @@
-"""The SSH server of a simulated machine, on loopback. It is strict: public keys only (unless
-a password was set), one command only, tunnels only to the machine's own ports. Whatever else a
-client asks for is refused and recorded."""
+"""The SSH server of a simulated machine, on loopback. Strict: public keys only (unless a password
+was set), one command only, tunnels only to the machine's own ports. Everything else is refused and
+recorded."""
 
 import contextlib
 import logging
@@ -20,19 +20,25 @@ from paramiko.common import (
 )
 from paramiko.server import InteractiveQuery
 
-from fleetsim.channels import GONE, LOOK_MILLISECONDS, carry_command, carry_tunnel, started
+from fleetsim.channels import (
+    DISCONNECTED,
+    POLL_MILLISECONDS,
+    carry_command,
+    carry_tunnel,
+    start_thread,
+)
 from fleetsim.processes import Account, start_process
 
 COMMAND = b"/bin/sh -s"
 _LOG = "fleetsim.sshd"
-# clients that hang up are no news, and must not be printed into the output of a demo
+# disconnecting clients are normal; paramiko must not print them into the output of a demo
 logging.getLogger(_LOG).addHandler(logging.NullHandler())
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(slots=True)
 class Passwords:
-    """Whether a password opens the door, how it is asked for, and what was tried."""
+    """The accepted password, if any, how it is asked for, and which passwords were tried."""
 
     accepted: str | None = None
     method: Literal["password", "keyboard-interactive"] = "password"
@@ -41,7 +47,7 @@ class Passwords:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Who may log in, and what a session is like."""
+    """Who may log in, and the environment of a session."""
 
     user: str
     authorized_keys: Path
@@ -49,19 +55,20 @@ class Login:
     account: Account
     environment: dict[str, str]
     home: str
-    moved: Mapping[bytes, bytes]
-    """Paths in what a client sends, and what is on this machine in their place."""
+    replaced_paths: Mapping[bytes, bytes]
+    """Paths in what a client sends, and what they are replaced with."""
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """What the machine is told."""
+    """Callbacks to the machine."""
 
     refuse: Callable[[str], None]
     opened: Callable[[], None]
     closed: Callable[[], None]
     tunnel_port: Callable[[int], int | None]
-    """Where a port of the machine is on this host's loopback; None if nothing may listen there."""
+    """Maps a port of the machine to a port of this host's loopback; None if the machine has no such
+    port."""
 
 
 class SshServer:
@@ -72,7 +79,7 @@ class SshServer:
         self._listener = socket.create_server(("127.0.0.1", port), backlog=64)
         self.port: int = self._listener.getsockname()[1]
         self._connections: set[paramiko.Transport] = set()
-        started(self._accept)
+        start_thread(self._accept)
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
@@ -86,7 +93,7 @@ class SshServer:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            started(self._serve, client)
+            start_thread(self._serve, client)
 
     def _serve(self, client: socket.socket) -> None:
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -96,11 +103,11 @@ class SshServer:
         self._connections.add(transport)
         connection = _Connection(self._login, self._events)
         channels: list[paramiko.Channel] = []  # paramiko itself keeps only weak references
-        # a client that hangs up during the handshake is no event
-        with contextlib.suppress(*GONE):
+        # the client may disconnect during the handshake
+        with contextlib.suppress(*DISCONNECTED):
             transport.start_server(server=connection)
             while transport.is_active():
-                if channel := transport.accept(LOOK_MILLISECONDS / 1000):
+                if channel := transport.accept(POLL_MILLISECONDS / 1000):
                     channels = [*(one for one in channels if not one.closed), channel]
                     connection.channel_opened(channel)
         transport.close()
@@ -120,7 +127,7 @@ class _Connection(paramiko.ServerInterface):
         if self._logged_in:
             self._events.closed()
 
-    # --- logging in ---
+    # --- authentication ---
 
     def get_allowed_auths(self, username: str) -> str:
         passwords = self._login.passwords
@@ -158,7 +165,7 @@ class _Connection(paramiko.ServerInterface):
             self._events.opened()
         return AUTH_SUCCESSFUL if may else AUTH_FAILED
 
-    # --- what a channel may do ---
+    # --- channel requests ---
 
     def check_channel_request(self, kind: str, chanid: int) -> int:
         if kind == "session":
@@ -170,7 +177,7 @@ class _Connection(paramiko.ServerInterface):
         if command != COMMAND:
             self._events.refuse(f"ssh: command {command!r}")
             return False
-        started(self._run, channel)
+        start_thread(self._run, channel)
         return True
 
     def check_channel_shell_request(self, channel: paramiko.Channel) -> bool:
@@ -226,10 +233,10 @@ class _Connection(paramiko.ServerInterface):
         if target := self._tunnels.pop(channel.get_id(), None):
             carry_tunnel(channel, target)
 
-    # --- the one command ---
+    # --- the command ---
 
     def _run(self, channel: paramiko.Channel) -> None:
         login = self._login
         argv = COMMAND.decode().split()
         process = start_process(argv, login.account, login.environment, login.home)
-        carry_command(channel, process, login.moved)
+        carry_command(channel, process, login.replaced_paths)

@@ -1,6 +1,6 @@
-"""The servers that the contract is tested on: the simulated one, and the real one if it is given.
+"""The servers under test: the simulated one, and the real one if given.
 
-`FLEETCTL_REAL_OLLAMA` names the real binary. Both get a folder and a port of their own."""
+`FLEETCTL_REAL_OLLAMA` is the path of the real binary. Each gets its own folder and port."""
 
 import hashlib
 import os
@@ -36,7 +36,7 @@ def command(
 def start(
     command: Callable[[Path], list[str]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Start]:
-    """Starts a server with these variables; `answers=False` for one that is meant to fail."""
+    """Starts a server with these variables; `answers=False` for one that is expected to fail."""
     running: list[subprocess.Popen[bytes]] = []
 
     def starter(*, answers: bool = True, library: Path | None = None, **variables: str) -> Server:
@@ -74,7 +74,7 @@ def server(start: Start, registry: Registry) -> Server:
 
 @pytest.fixture
 def ollama(server: Server) -> Iterator[httpx.Client]:
-    """A client of a server with one model, `tiny`, and nothing in memory."""
+    """A client of a server with one model, `tiny`, and no model in memory."""
     with server.client() as client:
         data = tiny_model()
         digest = "sha256:" + hashlib.sha256(data).hexdigest()

@@ -1,6 +1,6 @@
-"""A model registry on loopback for pulls: what the real server downloads from over HTTP.
+"""A model registry on loopback, from which the real server pulls over HTTP.
 
-Its folder is laid out like a model folder, so the simulated server can use it as its library."""
+Its folder has the layout of a model folder, so the simulated server can use it as its library."""
 
 import threading
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def _handler(folder: Path) -> type[BaseHTTPRequestHandler]:
         def _answer(self, status: int, data: bytes) -> None:
             self.send_response(status)
             self.send_header("Content-Length", str(len(data)))
-            # the real server takes the address of the download from here, even on a 200
+            # the real server takes the download address from here, even with status 200
             self.send_header("Location", self.path)
             self.end_headers()
             if self.command == "GET":

@@ -26,10 +26,10 @@ class Server:
 
     @property
     def config(self) -> dict[str, str]:
-        """The `server config` line, taken apart."""
+        """The values of the `server config` line."""
         [line] = re.findall(r'msg="server config" env="map\[(.*)\]"', self.log)
         keys = re.findall(r"(?:^| )([A-Za-z_]+):", line)
-        # values may hold spaces and colons: cut at the names of variables only
+        # values can contain spaces and colons: split only at names of variables
         pattern = "|".join(re.escape(key) for key in keys if key.isupper() or key.endswith("proxy"))
         parts = re.split(rf"(?:^| )({pattern}):", line)[1:]
         return dict(zip(parts[::2], parts[1::2], strict=True))

@@ -1,4 +1,4 @@
-"""What fleetctl relies on in Ollama, asked of the simulated and of the real server alike.
+"""What fleetctl relies on in Ollama, tested on the simulated and on the real server.
 
 Where the two differ, the simulation is wrong."""
 
@@ -47,17 +47,17 @@ def only_loaded(ollama: httpx.Client) -> dict[str, Any]:
 
 
 def instant(text: str) -> datetime:
-    """Go writes nine digits of a second, Python reads six."""
+    """Parse a time: Go writes nine digits of a second, Python reads six."""
     return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
 
 
 class TestServer:
-    def test_root_says_that_ollama_is_running(self, ollama: httpx.Client) -> None:
+    def test_root_reports_that_ollama_is_running(self, ollama: httpx.Client) -> None:
         answer = ollama.get("/")
         assert (answer.status_code, answer.text) == (200, "Ollama is running")
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
 
-    def test_version_is_the_only_word_of_the_version_route(self, ollama: httpx.Client) -> None:
+    def test_version_route_has_only_the_version(self, ollama: httpx.Client) -> None:
         answer = ollama.get("/api/version")
         assert answer.json() == {"version": "0.24.0"}
         assert answer.headers["content-type"] == "application/json; charset=utf-8"
@@ -133,7 +133,7 @@ class TestEnvironment:
         form = rf'^time={stamp} level=INFO source=routes\.go:1802 msg="server config" env="map\['
         assert len(re.findall(form, server.log, re.MULTILINE)) == 1
 
-    def test_start_tells_its_address_and_its_default_context(self, server: Server) -> None:
+    def test_start_logs_its_address_and_default_context(self, server: Server) -> None:
         assert f'msg="Listening on {server.url[7:]} (version 0.24.0)"' in server.log
         assert 'msg="inference compute" id=cpu library=cpu ' in server.log
         context = 'msg="vram-based default context" total_vram="0 B" default_num_ctx=4096'
@@ -193,7 +193,7 @@ class TestEnvironment:
             ("1d", "5m0s"),
         ],
     )
-    def test_keep_alive_reads(self, start: Start, given: str, shown: str) -> None:
+    def test_keep_alive_is_parsed(self, start: Start, given: str, shown: str) -> None:
         assert start(OLLAMA_KEEP_ALIVE=given).config["OLLAMA_KEEP_ALIVE"] == shown
 
     @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ class TestEnvironment:
             (":{port}", "http://:{port}"),
         ],
     )
-    def test_host_reads(self, start: Start, form: str, shown: str) -> None:
+    def test_host_is_parsed(self, start: Start, form: str, shown: str) -> None:
         port = str(free_port())
         server = start(answers=False, OLLAMA_HOST=form.format(port=port))
         deadline = time.monotonic() + 10
@@ -255,26 +255,26 @@ class TestEnvironment:
 
 
 class TestFailedStart:
-    def test_port_in_use_ends_it_with_code_1(self, start: Start, server: Server) -> None:
+    def test_port_in_use_exits_1(self, start: Start, server: Server) -> None:
         second = start(answers=False, OLLAMA_HOST=server.url[7:])
         assert second.process.wait(timeout=10) == 1
         reason = f"Error: listen tcp {server.url[7:]}: bind: address already in use"
         assert reason in second.log
 
-    def test_foreign_address_ends_it_with_code_1(self, start: Start) -> None:
+    def test_foreign_address_exits_1(self, start: Start) -> None:
         server = start(answers=False, OLLAMA_HOST="192.0.2.1:11434")
         assert server.process.wait(timeout=10) == 1
         reason = "Error: listen tcp 192.0.2.1:11434: bind: cannot assign requested address"
         assert reason in server.log
 
-    def test_impossible_model_folder_ends_it_after_the_config_line(self, start: Start) -> None:
+    def test_impossible_model_folder_fails_after_the_config_line(self, start: Start) -> None:
         server = start(answers=False, OLLAMA_MODELS="/proc/nothing")
         assert server.process.wait(timeout=10) == 1
         assert 'msg="server config"' in server.log
         reason = "mkdir /proc/nothing: no such file or directory: ensure path elements are"
         assert reason in server.log
 
-    def test_term_ends_it_with_code_0(self, start: Start) -> None:
+    def test_term_exits_0(self, start: Start) -> None:
         server = start()
         server.process.terminate()
         assert server.process.wait(timeout=10) == 0
@@ -302,7 +302,7 @@ class TestTags:
         assert weights < model["size"] < weights + 1000, "and a little for the config"
 
     def test_newest_is_first(self, ollama: httpx.Client) -> None:
-        time.sleep(1.1)  # the order counts whole seconds
+        time.sleep(1.1)  # the order has a resolution of one second
         create(ollama, "newer", **{"from": "tiny"})
         assert names(ollama) == ["newer:latest", "tiny:latest"]
 
@@ -345,7 +345,7 @@ class TestNames:
         create(ollama, given, **{"from": "tiny"})
         assert listed in names(ollama)
 
-    def test_new_spelling_is_the_old_model(self, ollama: httpx.Client) -> None:
+    def test_other_spelling_is_the_same_model(self, ollama: httpx.Client) -> None:
         create(ollama, "Tiny", **{"from": "tiny"})
         assert names(ollama) == ["tiny:latest"]
 
@@ -403,7 +403,7 @@ class TestShow:
             ("{{ .Prompt }}{{ .Suffix }}", {"completion", "insert"}),
         ],
     )
-    def test_template_decides_the_capabilities(
+    def test_template_determines_the_capabilities(
         self, ollama: httpx.Client, template: str, capabilities: set[str]
     ) -> None:
         create(ollama, "templated", template=template, **{"from": "tiny"})
@@ -449,7 +449,7 @@ class TestCreate:
         answer = ollama.post("/api/show", json={"model": "odd"}).json()
         assert answer["parameters"] == f"{'stop':<30} {shown}"
 
-    def test_list_is_shown_one_a_line(self, ollama: httpx.Client) -> None:
+    def test_list_is_shown_one_value_per_line(self, ollama: httpx.Client) -> None:
         create(ollama, "stopping", parameters={"stop": ["a", "b"]}, **{"from": "tiny"})
         answer = ollama.post("/api/show", json={"model": "stopping"}).json()
         assert answer["parameters"] == f'{"stop":<30} "a"\n{"stop":<30} "b"'
@@ -468,7 +468,7 @@ class TestCreate:
         create(ollama, "polite", system="Be polite.", **{"from": "tiny"})
         assert ollama.post("/api/show", json={"model": "polite"}).json()["system"] == "Be polite."
 
-    def test_same_again_has_the_same_digest(self, ollama: httpx.Client) -> None:
+    def test_repeated_create_has_the_same_digest(self, ollama: httpx.Client) -> None:
         def digest() -> str:
             create(ollama, "tiny-8k", parameters={"num_ctx": 8192}, **{"from": "tiny"})
             tags = ollama.get("/api/tags").json()["models"]
@@ -476,12 +476,12 @@ class TestCreate:
 
         assert digest() == digest()
 
-    def test_without_stream_only_the_last_word_comes(self, ollama: httpx.Client) -> None:
+    def test_without_stream_only_the_last_status_is_sent(self, ollama: httpx.Client) -> None:
         body = {"model": "quiet", "from": "tiny", "stream": False}
         answer = ollama.post("/api/create", json=body)
         assert (answer.status_code, answer.json()) == (200, {"status": "success"})
 
-    def test_nothing_to_make_it_from_is_400(self, ollama: httpx.Client) -> None:
+    def test_missing_source_is_400(self, ollama: httpx.Client) -> None:
         answer = ollama.post("/api/create", json={"model": "empty"})
         error = {"error": "neither 'from' or 'files' was specified"}
         assert (answer.status_code, answer.json()) == (400, error)
@@ -581,7 +581,7 @@ class TestPull:
         self.pull(ollama, registry.model)
         assert registry.model in names(ollama)
 
-    def test_second_pull_finds_everything(self, ollama: httpx.Client, registry: Registry) -> None:
+    def test_second_pull_downloads_nothing(self, ollama: httpx.Client, registry: Registry) -> None:
         self.pull(ollama, registry.model)
         steps = lines(self.pull(ollama, registry.model))
         layers = [step for step in steps if "digest" in step]
@@ -606,7 +606,7 @@ class TestPull:
         error = {"error": "pull model manifest: file does not exist"}
         assert (answer.status_code, answer.json()) == (500, error)
 
-    def test_without_stream_only_success_comes(
+    def test_without_stream_only_success_is_sent(
         self, ollama: httpx.Client, registry: Registry
     ) -> None:
         answer = self.pull(ollama, registry.model, stream=False)
@@ -614,7 +614,7 @@ class TestPull:
 
 
 class TestMemory:
-    def test_load_answers_load(self, ollama: httpx.Client) -> None:
+    def test_load_is_reported_as_done_reason(self, ollama: httpx.Client) -> None:
         answer = load(ollama)
         assert set(answer) == {"model", "created_at", "response", "done", "done_reason"}
         assert (answer["model"], answer["response"]) == ("tiny", "")
@@ -645,7 +645,7 @@ class TestMemory:
         [listed] = ollama.get("/api/tags").json()["models"]
         assert model["digest"] == listed["digest"]
 
-    def test_unload_answers_unload_and_empties_ps(self, ollama: httpx.Client) -> None:
+    def test_unload_is_reported_and_empties_ps(self, ollama: httpx.Client) -> None:
         load(ollama)
         assert load(ollama, keep_alive=0)["done_reason"] == "unload"
         deadline = time.monotonic() + 5
@@ -653,14 +653,14 @@ class TestMemory:
             time.sleep(0.05)
         assert ollama.get("/api/ps").json() == {"models": []}
 
-    def test_unload_of_what_is_not_loaded_is_fine(self, ollama: httpx.Client) -> None:
+    def test_unload_of_a_model_that_is_not_loaded_succeeds(self, ollama: httpx.Client) -> None:
         assert load(ollama, keep_alive=0)["done_reason"] == "unload"
 
     @pytest.mark.parametrize(
         ("keep_alive", "seconds"),
         [(None, 300), (600, 600), ("10m", 600), ("1h30m", 5400), (90.5, 90.5)],
     )
-    def test_keep_alive_decides_when_it_expires(
+    def test_keep_alive_sets_the_expiry(
         self, ollama: httpx.Client, keep_alive: object, seconds: float
     ) -> None:
         load(ollama, "tiny", **({} if keep_alive is None else {"keep_alive": keep_alive}))
@@ -669,9 +669,7 @@ class TestMemory:
         assert abs(left.total_seconds() - seconds) < 5
 
     @pytest.mark.parametrize("keep_alive", [-1, "-1m", -0.5])
-    def test_negative_keep_alive_is_for_ever(
-        self, ollama: httpx.Client, keep_alive: object
-    ) -> None:
+    def test_negative_keep_alive_is_forever(self, ollama: httpx.Client, keep_alive: object) -> None:
         load(ollama, keep_alive=keep_alive)
         time.sleep(0.1)
         assert instant(only_loaded(ollama)["expires_at"]).year >= 2300
@@ -696,11 +694,11 @@ class TestMemory:
     def test_zero_as_text_unloads(self, ollama: httpx.Client) -> None:
         assert load(ollama, keep_alive="0")["done_reason"] == "unload"
 
-    def test_context_of_the_request_counts(self, ollama: httpx.Client) -> None:
+    def test_context_of_the_request_is_used(self, ollama: httpx.Client) -> None:
         load(ollama, options={"num_ctx": 2048})
         assert only_loaded(ollama)["context_length"] == 2048
 
-    def test_context_of_the_model_counts(self, ollama: httpx.Client) -> None:
+    def test_context_of_the_model_is_used(self, ollama: httpx.Client) -> None:
         create(ollama, "tiny-1k", parameters={"num_ctx": 1024}, **{"from": "tiny"})
         load(ollama, "tiny-1k")
         loaded = only_loaded(ollama)
@@ -774,14 +772,14 @@ class TestAnswers:
         chat = ollama.post("/api/chat", json={})
         assert (chat.status_code, chat.json()) == (400, {"error": "model is required"})
 
-    def test_thinking_is_refused_where_the_model_cannot(self, ollama: httpx.Client) -> None:
+    def test_thinking_is_refused_if_the_model_cannot(self, ollama: httpx.Client) -> None:
         messages = [{"role": "user", "content": "hello"}]
         body = {"model": "tiny", "messages": messages, "think": True}
         answer = ollama.post("/api/chat", json=body)
         error = {"error": '"tiny" does not support thinking'}
         assert (answer.status_code, answer.json()) == (400, error)
 
-    def test_tools_are_refused_where_the_model_cannot(self, ollama: httpx.Client) -> None:
+    def test_tools_are_refused_if_the_model_cannot(self, ollama: httpx.Client) -> None:
         tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
         messages = [{"role": "user", "content": "hello"}]
         body = {"model": "tiny", "messages": messages, "tools": [tool]}

@@ -1,6 +1,7 @@
-"""A model file of 180 kB that the real server loads: llama, one layer, all weights zero.
+"""A model file of 180 kB that the real server can load: llama, one layer, all weights zero.
 
-It says random words, and that is enough. Written by hand, since it needs nothing but `struct`."""
+Its answers are random words, which is sufficient. Written with `struct` alone, without
+dependencies."""
 
 import math
 import struct

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fleetctl.project import make_state
 from tests.conftest import ROOT, FleetctlIn, Outcome, finished
 from tests.disturbed import Disturbance
 from tests.lab.base import USER
@@ -28,7 +29,7 @@ class LabProject:
         ssh = {"host": node.address, "user": USER, "identity_file": str(self.lab.identity_file)}
         self.nodes[node.name] = {"ssh": ssh, "endpoint": node.endpoint, **values}
         state = self.folder / ".fleetctl"
-        state.mkdir(exist_ok=True)
+        make_state(state)
         shutil.copy(self.lab.known_hosts, state / "known_hosts")
 
     def lead_through(self, node: Node, port: int) -> None:
@@ -39,7 +40,7 @@ class LabProject:
 
     def know(self, lines: str) -> None:
         """From now on these are the host keys that are known."""
-        (self.folder / ".fleetctl").mkdir(exist_ok=True)
+        make_state(self.folder / ".fleetctl")
         (self.folder / ".fleetctl" / "known_hosts").write_text(lines)
 
     def __call__(self, *arguments: str, env: Mapping[str, str] | None = None) -> Outcome:

@@ -67,10 +67,10 @@ def test_a_password_lets_the_key_in_and_the_node_can_be_checked(
     assert file.content_string == f"{before}{public[0]} {public[1]} fleetctl\n"
     assert file.user == USER
     again = add(target(node), *options(add, node), "-i", "other.yaml").exits(0)
-    assert "your key opens it already" in again.err
+    assert "your key is accepted already" in again.err
     assert observe(node).file(keys).mtime == file.mtime
     check = FleetctlIn(add.folder)("check", env={"HOME": str(add.home)}).exits(3)
-    assert "OLLAMA_KEEP_ALIVE 5m0s → for ever" in check.out
+    assert "OLLAMA_KEEP_ALIVE 5m → -1 (forever)" in check.out
 
 
 def test_a_home_without_ssh_gets_one_that_sshd_accepts(

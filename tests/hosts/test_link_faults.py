@@ -146,7 +146,7 @@ def test_fault_16_lost_packets_only_take_time(
         project.lead_through(node, proxy.port)
         outcome = project("check", "--json", "--timeout", "10")
     assert outcome.code == 3 or (loss > 0.05 and outcome.code == 4), outcome.err
-    assert outcome.json["nodes"][node.name]["state"] in ("differs", "unreachable")
+    assert outcome.json["nodes"][node.name]["state"] in ("drift", "unreachable")
 
 
 def test_fault_18_one_byte_at_a_time(shared: Shared, project: LabProject) -> None:

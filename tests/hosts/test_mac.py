@@ -46,10 +46,10 @@ def test_every_mode_with_the_real_ollama(kinds: str, boot: Boot, project: LabPro
     assert project("provision", *QUICK).exits(0)
     before = file.read_bytes()
     project("check").exits(0)
-    assert "1 as desired" in project("apply", *QUICK).exits(0).out
+    assert "1 ok" in project("apply", *QUICK).exits(0).out
 
     project.nodes[node.name]["ollama"] = {"keep_alive": "2h"}
-    assert "OLLAMA_KEEP_ALIVE for ever → 2h0m0s" in project("apply", *QUICK).exits(0).out
+    assert "OLLAMA_KEEP_ALIVE -1 (forever) → 2h" in project("apply", *QUICK).exits(0).out
     project("check").exits(0)
 
     project.nodes[node.name]["ollama"] = {"keep_alive": "2h", "models_dir": "/Volumes/Models"}

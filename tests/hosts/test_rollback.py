@@ -161,7 +161,7 @@ def test_fault_46_where_the_way_back_fails_a_person_is_told_what_to_do(
     managed.set(keep_alive="20m", env={"GPU_DEVICE_ORDINAL": "never-answers"})
     outcome = managed.project("apply", *IMPATIENT).exits(6)
     assert f"{managed.node.name}: dirty: " in outcome.out
-    assert "the way back failed too" in outcome.out
+    assert "the rollback failed too" in outcome.out
     journal = f"{managed.place['state']}/journal"
     assert managed.run(f"ls {journal}")
     commands = re.findall(r"^  \| \$ (.*)$", outcome.out, re.MULTILINE)

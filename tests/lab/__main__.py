@@ -1,4 +1,4 @@
-"""`python -m tests.lab`: a lab by hand. Progress goes to stderr, the inventory to stdout."""
+"""`python -m tests.lab`: a lab for manual use. Progress goes to stderr, the inventory to stdout."""
 
 import argparse
 import os
@@ -37,7 +37,7 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     commands = parser.add_subparsers(required=True)
 
     command = commands.add_parser("prepare", help="make the caches")
-    command.add_argument("--wheels", type=Path, help="requirements of what a controller installs")
+    command.add_argument("--wheels", type=Path, help="requirements file of a controller")
     command.set_defaults(run=fill_caches)
 
     command = commands.add_parser("up", help="boot nodes and print their inventory")
@@ -45,10 +45,12 @@ def parse_arguments(words: list[str]) -> argparse.Namespace:
     command.add_argument("--kind", default="installer", help="such as installer+zsh")
     command.set_defaults(run=up)
 
-    command = commands.add_parser("down", help="stop and remove them, and what crashes have left")
+    command = commands.add_parser(
+        "down", help="stop and remove them, and leftovers of crashed runs"
+    )
     command.set_defaults(run=down)
 
-    command = commands.add_parser("ollama", help="print where the built server is")
+    command = commands.add_parser("ollama", help="print the path of the built server")
     command.set_defaults(run=lambda _: print(ollama_binary()))
 
     command = commands.add_parser("shell", help="a shell on a node, or one command")
@@ -96,7 +98,7 @@ def timed(what: str, work: Callable[[], Result]) -> Result:
 
 
 def inventory(lab: Lab, nodes: list[Node]) -> str:
-    lines = [f"# Their host keys: {lab.known_hosts}", "nodes:"]
+    lines = [f"# Host keys: {lab.known_hosts}", "nodes:"]
     for node in nodes:
         ssh = f'host: "{node.address}", user: {USER}, identity_file: {lab.identity_file}'
         lines.append(f'  {node.name}: {{ssh: {{{ssh}}}, endpoint: "{node.endpoint}"}}')

@@ -1,7 +1,6 @@
-"""The image that every node starts from: a small Debian with systemd, sshd and many shells.
+"""The base image of all nodes: a small Debian with systemd, sshd and several shells.
 
-It has neither curl nor Python, since fleetctl must need neither on a node.
-"""
+It has neither curl nor Python, since fleetctl must not need them on a node."""
 
 import inspect
 from pathlib import Path
@@ -12,7 +11,7 @@ from tests.lab.command import LabError, run
 SUITE = "bookworm"
 USER = "ada"
 USER_ID = 1000
-PASSWORD = "lab-password"  # sshd takes keys alone, unless a kind says otherwise
+PASSWORD = "lab-password"  # sshd accepts keys only, unless a kind changes that
 
 PACKAGES = (
     "systemd", "systemd-sysv", "dbus", "libpam-systemd", "polkitd", "openssh-server", "sudo",
@@ -20,7 +19,7 @@ PACKAGES = (
     "zsh", "fish", "tcsh", "busybox", "mksh", "ksh", "yash",
 )  # fmt: skip
 
-# What a throw-away machine does not need only makes its boot slower.
+# not needed on a short-lived machine; masked to boot faster
 MASKED = (
     "apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer",
     "fstrim.timer", "systemd-networkd.service", "systemd-networkd.socket", "console-getty.service",
@@ -69,8 +68,8 @@ def installed_packages(root: Path) -> list[str]:
 
 
 def mirror() -> str:
-    """The Debian mirror that this machine itself uses."""
-    run("apt-get", "update")  # without its lists apt cannot tell which source is which
+    """The Debian mirror that this machine uses."""
+    run("apt-get", "update")  # without package lists apt does not know the label of a source
     wanted = ("--format", "$(LABEL)|$(COMPONENT)|$(REPO_URI)", "Created-By: Packages")
     for line in run("apt-get", "indextargets", *wanted).splitlines():
         label, component, uri = line.split("|")
@@ -80,7 +79,7 @@ def mirror() -> str:
 
 
 def python_layer() -> Path:
-    """An overlay layer that adds Python, for nodes that play the controller."""
+    """An overlay layer that adds Python, for nodes that act as the controller."""
     return made("python", recipe() + inspect.getsource(build_python), build_python)
 
 

@@ -1,9 +1,8 @@
-"""The cache outside the checkout: each entry is made whole or not at all.
+"""The cache outside the checkout: each entry is complete or missing.
 
-An entry is a folder with `content` and a `stamp`. It is built under another name and renamed, so
-one without a stamp is debris, and is made anew. Its name ends in a digest of its recipe: another
-recipe makes another entry, and takes nothing away from nodes that run on the old one.
-"""
+An entry is a folder with `content` and a `stamp`. It is built under another name and renamed; one
+without a stamp is debris and is built again. Its name ends in a digest of its recipe, so a changed
+recipe makes a new entry and leaves the old one to nodes that run on it."""
 
 import fcntl
 import hashlib
@@ -22,7 +21,7 @@ def cache_root() -> Path:
 
 
 def made(name: str, recipe: str, build: Callable[[Path], None]) -> Path:
-    """The content of the entry `name`, built now unless it was built by this very recipe."""
+    """The content of the entry `name`, built now unless it exists for this recipe."""
     entry = cache_root() / f"{name}-{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
     partial = Path(f"{entry}.partial")
     with locked(Path(f"{entry}.lock")):
@@ -38,7 +37,7 @@ def made(name: str, recipe: str, build: Callable[[Path], None]) -> Path:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock that ends with this process; two runs never build the same entry at once."""
+    """Hold a lock until this process ends; two runs never build the same entry at once."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
@@ -46,7 +45,8 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder, after everything mounted in it: debootstrap leaves /proc when killed."""
+    """Remove a folder, after unmounting everything in it: a killed debootstrap leaves /proc
+    mounted."""
     unmount_below(path)
     if path.exists():
         shutil.rmtree(path)

@@ -1,8 +1,7 @@
 """A control group for each process that the lab starts, so that it can be found again.
 
-Each node needs one anyway: two containers in one group would mix up their services. After a
-crash the group still names the processes, by pid and none but our own.
-"""
+Each node needs one anyway: two containers in one group would mix up their services. After a crash
+the group still lists the pids of the lab's processes, and no others."""
 
 import os
 import signal
@@ -17,7 +16,7 @@ from pathlib import Path
 from tests.lab.command import LabError
 
 SECONDS_TO_END = 30
-NO_SIGNAL = 0  # the kernel takes it for a question
+NO_SIGNAL = 0  # only checks whether the process exists
 
 JOIN = """
 while [ "$1" != -- ]; do echo $$ >"$1/cgroup.procs"; shift; done
@@ -28,7 +27,8 @@ shift
 
 @cache
 def hierarchies() -> tuple[Path, ...]:
-    """Where systemd keeps track of processes: version 2, and its own of version 1 if mounted."""
+    """The hierarchies in which systemd tracks processes: version 2, and its own of version 1 if
+    mounted."""
     found = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         mount, _, system = line.partition(" - ")
@@ -46,7 +46,7 @@ class Cgroup:
         return [hierarchy / self.name for hierarchy in hierarchies()]
 
     def start(self, *argv: str | Path, log: Path, env: Mapping[str, str] | None = None) -> None:
-        """Start a process that outlives this one; from now on it is known by its group."""
+        """Start a process that outlives this one, in the group."""
         for folder in self.folders:
             folder.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as output:
@@ -63,7 +63,7 @@ class Cgroup:
     def pids(self) -> set[int]:
         found = set[int]()
         for path, _, _ in (step for folder in self.folders for step in os.walk(folder)):
-            with suppress(OSError):  # the group went away meanwhile
+            with suppress(OSError):  # the group was removed in the meantime
                 found.update(map(int, (Path(path) / "cgroup.procs").read_text().split()))
         return found
 
@@ -71,11 +71,12 @@ class Cgroup:
         return any(folder.exists() for folder in self.folders)
 
     def freeze(self) -> None:
-        """Stop what runs in the group: none of it may see another end, and go on from there."""
+        """Freeze all processes of the group, so that none reacts to the end of another."""
         signal_all(self.pids(), signal.SIGSTOP)
 
     def end(self, how: int = signal.SIGKILL) -> None:
-        """Signal what runs in the group, and wait until nothing does; no group is fine too."""
+        """Signal all processes of the group and wait until they have ended; a missing group is not
+        an error."""
         signalled = set[int]()
         deadline = time.monotonic() + SECONDS_TO_END
         while pids := self.pids():

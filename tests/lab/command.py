@@ -1,4 +1,4 @@
-"""Running a program of this machine, waiting for one, and the one error of the lab."""
+"""Runs programs of this machine, waits for conditions, and defines the lab's error."""
 
 import subprocess
 import time
@@ -7,11 +7,11 @@ from pathlib import Path
 
 
 class LabError(Exception):
-    """The lab cannot do what was asked; the message says why."""
+    """The lab failed; the message states why."""
 
 
 def run(*argv: str | Path, stdin: str = "", env: Mapping[str, str] | None = None) -> str:
-    """Run a command to its end and return what it printed; a failure shows its last lines."""
+    """Run a command and return its stdout; on failure raise with its last lines of output."""
     try:
         done = subprocess.run(argv, input=stdin, env=env, capture_output=True, text=True)
     except FileNotFoundError as missing:
@@ -23,7 +23,7 @@ def run(*argv: str | Path, stdin: str = "", env: Mapping[str, str] | None = None
 
 
 def wait_until(done: Callable[[], bool], problem: str, log: Path) -> None:
-    """Poll until something is done; after a while say what is the matter, and what was logged."""
+    """Poll until `done`; on timeout raise with the problem and the end of the log."""
     deadline = time.monotonic() + 30
     while not done():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""The keys of the lab: ssh keys of its users, the test CA, the registry's certificate."""
+"""The keys of the lab: SSH keys of its users, the test CA, the registry's certificate."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,8 +17,8 @@ REGISTRY_NAME = "registry.ollama.ai"
 def credentials() -> Path:
     """A folder with `user`, `observer` (and .pub), `ca.pem`, and `registry.pem` with its key.
 
-    Tests look at a node as `observer`, who is root there, with a key that fleetctl never sees.
-    """
+    Tests observe a node as `observer`, who is root there, with a key that fleetctl does not
+    have."""
     return made("credentials", Path(__file__).read_text(), build)
 
 

@@ -1,4 +1,4 @@
-"""What the pytest fixtures of the real layer give, for the signatures of tests."""
+"""Types of the pytest fixtures for real hosts."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -10,7 +10,7 @@ from tests.lab.registry import Fault
 
 
 class Boot(Protocol):
-    """Boots a fresh node; `jump` is the node that the way to it leads through."""
+    """Boots a fresh node; `jump` is the node to connect through."""
 
     def __call__(self, kinds: str, jump: Node | None = None) -> Node: ...
 

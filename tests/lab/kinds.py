@@ -1,7 +1,6 @@
-"""The kinds of node, as data: what is done to the base before it boots.
+"""The kinds of node, as data: how the base is changed before it boots.
 
-A kind is asked for by name, and names can be joined: `installer+zsh+sudo-password`.
-"""
+A kind is selected by name, and names can be combined: `installer+zsh+sudo-password`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,15 +14,15 @@ from tests.lab.command import LabError
 @dataclass(frozen=True, slots=True)
 class Kind:
     about: str
-    files: Mapping[str, str] = field(default_factory=dict)  # those in a home belong to the user
+    files: Mapping[str, str] = field(default_factory=dict)  # files in a home belong to the user
     setup: str = ""  # shell commands, run as root in the node's files before it boots
-    ollama: str = ""  # where the server's binary lies; empty: nowhere
+    ollama: str = ""  # path of the server's binary; empty if not installed
     ipv4: bool = True
     sees_controller: bool = True
     host_key: str = ""
     controller: bool = False  # has Python, the checkout and the wheel house
-    mac: bool = False  # shows nothing of the Linux machine that it is
-    serves: bool = True  # Ollama, if it is there, runs from boot
+    mac: bool = False  # hides that it is a Linux machine
+    serves: bool = True  # Ollama, if installed, runs from boot
 
     def __add__(self, other: "Kind") -> "Kind":
         return Kind(
@@ -42,12 +41,12 @@ class Kind:
 
 def kind_named(names: str) -> Kind:
     if unknown := set(names.split("+")) - set(KINDS):
-        raise LabError(f"no kind of node is called {unknown}; there are: {', '.join(KINDS)}")
+        raise LabError(f"unknown kinds of node: {unknown}; known: {', '.join(KINDS)}")
     return reduce(Kind.__add__, (KINDS[name] for name in ("sudo-free", *names.split("+"))))
 
 
 def unit(binary: str) -> str:
-    """The unit as Ollama's installer writes it."""
+    """The unit that Ollama's installer writes."""
     return f"""\
 [Unit]
 Description=Ollama Service
@@ -90,7 +89,7 @@ echo "and on stderr" >&2
 
 def rc_files(text: str) -> dict[str, str]:
     names = (".bashrc", ".profile", ".zshenv", ".zshrc", ".tcshrc", ".config/fish/config.fish")
-    # csh cannot redirect stderr this way; the rest of the noise is the same in every shell.
+    # csh has no >&2 for stderr; the rest is valid in every shell
     return {
         f"/home/{USER}/{name}": text.replace(" >&2", "") if name == ".tcshrc" else text
         for name in names
@@ -102,7 +101,7 @@ STRICT_ELSEWHERE = "alias cat false\nalias printf false\nalias ls false\ncd /\n"
 
 
 def strict_files() -> dict[str, str]:
-    """What hardens a shell against its user, in its own language."""
+    """Startup files that make a shell fail early, in the syntax of each shell."""
     return {
         path: STRICT_ELSEWHERE if path.endswith((".tcshrc", ".fish")) else STRICT
         for path in rc_files("")
@@ -118,7 +117,7 @@ def sudo_rule(about: str, rule: str) -> Kind:
 
 
 def simulated_mac(about: str, extra: str = "", ollama: str = "", *, serves: bool = False) -> Kind:
-    """One that serves does so because somebody is at its screen."""
+    """With `serves`, a user is logged in at the screen from boot."""
     return Kind(
         f"simulated Mac: {about}",
         files={**mac.FILES, **(mac.AUTO_LOGIN if serves else {})},
@@ -132,7 +131,7 @@ def simulated_mac(about: str, extra: str = "", ollama: str = "", *, serves: bool
 KINDS: Mapping[str, Kind] = {
     "bare": Kind("no Ollama"),
     "installer": Kind(
-        "Ollama as its installer leaves it: system unit, loopback only",
+        "Ollama installed by its installer: system unit, loopback only",
         files={"/etc/systemd/system/ollama.service": unit("/usr/local/bin/ollama")},
         setup=f"""
             useradd -r -s /bin/false -U -m -d /usr/share/ollama ollama
@@ -142,7 +141,7 @@ KINDS: Mapping[str, Kind] = {
         ollama="/usr/local/bin/ollama",
     ),
     "packaged": Kind(
-        "Ollama as a distribution packages it: unit under /usr/lib",
+        "Ollama from a distribution package: unit under /usr/lib",
         files={"/usr/lib/systemd/system/ollama.service": unit("/usr/bin/ollama")},
         setup="""
             useradd -r -s /usr/sbin/nologin -U -m -d /var/lib/ollama ollama
@@ -160,7 +159,7 @@ KINDS: Mapping[str, Kind] = {
         ollama=f"/home/{USER}/.local/bin/ollama",
     ),
     "foreign-dropin": Kind(
-        "settings that `systemctl edit` has left",
+        "settings made with `systemctl edit`",
         files={
             f"{DROP_INS}/override.conf": (
                 '[Service]\nEnvironment="OLLAMA_HOST=0.0.0.0:11434"\n'
@@ -169,7 +168,7 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     "foreign-envfile": Kind(
-        "settings in an environment file that is not ours",
+        "settings in an environment file not written by fleetctl",
         files={
             f"{DROP_INS}/10-site.conf": "[Service]\nEnvironmentFile=/etc/default/ollama\n",
             "/etc/default/ollama": "OLLAMA_HOST=0.0.0.0:11434\nOLLAMA_NUM_PARALLEL=2\n",
@@ -195,22 +194,22 @@ KINDS: Mapping[str, Kind] = {
         "sudo allows one restart and nothing else",
         f"{USER} ALL=(root) NOPASSWD: /usr/bin/systemctl restart ollama.service",
     ),
-    "sudo-denied": sudo_rule("sudo is there, not for this user", "# nobody"),
+    "sudo-denied": sudo_rule("sudo is installed, this user may not use it", "# no rule"),
     "sudo-absent": Kind("no sudo at all", setup="rm /usr/bin/sudo /etc/sudoers.d/lab"),
-    "jump": Kind("a host to jump through: an ssh server and nothing else"),
-    "behind-jump": Kind("cannot be reached from the controller itself", sees_controller=False),
+    "jump": Kind("a jump host: only an SSH server"),
+    "behind-jump": Kind("not reachable directly from the controller", sees_controller=False),
     "ipv6-only": Kind("has no IPv4 address", ipv4=False),
-    # sshd takes the first value that it reads, and lab.conf says no.
+    # sshd uses the first value that it reads, and lab.conf has `no`
     "password-login": Kind(
-        "sshd takes passwords too",
+        "sshd also accepts passwords",
         files={"/etc/ssh/sshd_config.d/first.conf": "PasswordAuthentication yes\n"},
     ),
     "keyboard-interactive": Kind(
-        "sshd asks for the password as a question",
+        "sshd asks for the password by keyboard-interactive",
         files={"/etc/ssh/sshd_config.d/first.conf": "KbdInteractiveAuthentication yes\n"},
     ),
     "weak-ssh": Kind(
-        "speaks only algorithms that today's clients refuse",
+        "supports only algorithms that current clients refuse",
         files={
             "/etc/ssh/sshd_config.d/weak.conf": (
                 "KexAlgorithms diffie-hellman-group14-sha1\nHostKeyAlgorithms ssh-rsa\n"
@@ -224,18 +223,16 @@ KINDS: Mapping[str, Kind] = {
         setup=f"install -D /dev/null /var/lib/systemd/linger/{USER}",
         controller=True,
     ),
-    "mac": simulated_mac("no Ollama, nobody at the screen"),
-    "mac-installed": simulated_mac(
-        "Ollama is there, nothing runs it", ollama="/usr/local/bin/ollama"
-    ),
+    "mac": simulated_mac("no Ollama, no login at the screen"),
+    "mac-installed": simulated_mac("Ollama installed, not running", ollama="/usr/local/bin/ollama"),
     "mac-app": simulated_mac(
         "Ollama.app", "app", "/Applications/Ollama.app/Contents/Resources/ollama", serves=True
     ),
     "mac-brew": simulated_mac(
         "Ollama from Homebrew", "brew", "/opt/homebrew/opt/ollama/bin/ollama", serves=True
     ),
-    # to be joined with one of these
-    "mac-screen": Kind("somebody is at the screen from boot", files=mac.AUTO_LOGIN),
-    "macos-14": Kind("the Mac says what macOS 14 says", files=mac.release("14")),
-    "macos-26": Kind("the Mac says what macOS 26 says", files=mac.release("26")),
+    # for combination with one of these
+    "mac-screen": Kind("a user is logged in at the screen from boot", files=mac.AUTO_LOGIN),
+    "macos-14": Kind("behaves like macOS 14", files=mac.release("14")),
+    "macos-26": Kind("behaves like macOS 26", files=mac.release("26")),
 }

@@ -1,8 +1,7 @@
 """A lab: one network, its registry and its nodes, under one slot number.
 
-Slot 0 is the lab of `make lab`, which outlives its command. Each test session takes a free
-slot above, and holds its lock: a slot with remains and no holder is what a crash has left.
-"""
+Slot 0 is the lab of `make lab`, which outlives its command. Each test session takes a free slot
+above and holds its lock; a slot with files and no lock holder was left by a crash."""
 
 import fcntl
 import socket
@@ -33,7 +32,7 @@ MANUAL_SLOT, LAST_SLOT = 0, 99
 
 
 def prepare() -> None:
-    """Make what all labs share; with warm caches this takes no time."""
+    """Build what all labs share; immediate with warm caches."""
     require_root()
     install_packages()
     makers = (base_image, python_layer, ollama_binary, model_store, credentials)
@@ -45,8 +44,8 @@ def prepare() -> None:
 @dataclass(slots=True)
 class Lab:
     slot: int
-    mounts: Mapping[Path, str] = field(default_factory=dict)  # into nodes of kind controller
-    nodes: list[Node] = field(default_factory=list)  # all that there ever were
+    mounts: Mapping[Path, str] = field(default_factory=dict)  # mounted in nodes of kind controller
+    nodes: list[Node] = field(default_factory=list)  # all nodes, also removed ones
 
     @property
     def state(self) -> Path:
@@ -86,16 +85,15 @@ class Lab:
         wait_until(answers, "the registry does not start", self.state / "registry.out")
 
     def clean(self) -> None:
-        """Remove everything of this slot, whoever made it."""
+        """Remove everything of this slot, also what another process has made."""
         Cgroup(self.network.bridge).remove()
         self.network.down()
         remove_tree(self.state)
 
     def start(self, kinds: str, name: str = "", jump: Node | None = None) -> Node:
-        """Make a node and begin to boot it; `Node.wait` tells when it is there.
+        """Make a node and start its boot; `Node.wait` returns when it is up.
 
-        `jump` is the node that our own connections to it pass through.
-        """
+        `jump` is the node that our own connections to it pass through."""
         kind = kind_named(kinds)
         name = name or f"node-{len(self.nodes) + 1}"
         mounts = self.mounts if kind.controller else {}
@@ -122,7 +120,7 @@ class Lab:
         return node
 
     def ssh_block(self, node: Node, jump: Node | None) -> str:
-        """How OpenSSH gets to the node by its name, weak algorithms and all."""
+        """The OpenSSH configuration to reach the node by name, with weak algorithms enabled."""
         return f"""
 Host {node.name}
   HostName {node.address}
@@ -138,11 +136,11 @@ Host {node.name}
 """
 
     def ssh(self, node: Node, command: str, *, root: bool = False, stdin: str = "") -> str:
-        """Run a command on the node over OpenSSH, as the user or as the observer, who is root."""
+        """Run a command on the node over OpenSSH, as the user or as the observer (root)."""
         return run(*self.ssh_argv(node.name, root=root), command, stdin=stdin)
 
     def ssh_directly(self, node: Node) -> str:
-        """Try to log in with the defaults of today's OpenSSH, through no other host."""
+        """Try to log in with the defaults of current OpenSSH, without a jump host."""
         options = ("-F/dev/null", "-oBatchMode=yes", "-oConnectTimeout=2", "-i", self.identity_file)
         known = f"-oUserKnownHostsFile={self.known_hosts}"
         return run("ssh", *options, known, f"{USER}@{node.address}", "hostname")
@@ -152,7 +150,7 @@ Host {node.name}
         return ["ssh", "-F", str(self.ssh_config), *user, name]
 
     def observer(self, node: Node) -> Path:
-        """The control socket of a connection as root, which ends with the node."""
+        """The control socket of a connection as root, which is closed with the node."""
         control, log = node.folder / "observer", node.folder / "observer.log"
         if not control.exists():
             Cgroup(f"{node.cgroup.name}/observer").start(
@@ -170,7 +168,7 @@ def is_listening(address: str) -> bool:
 
 @contextmanager
 def session(mounts: Mapping[Path, str] | None = None) -> Iterator[Lab]:
-    """A lab for the life of this process, in a slot that no other process holds."""
+    """A lab for the lifetime of this process, in a slot that no other process holds."""
     sweep()
     with free_slot() as slot:
         lab = Lab(slot, mounts or {})
@@ -182,7 +180,7 @@ def session(mounts: Mapping[Path, str] | None = None) -> Iterator[Lab]:
 
 
 def sweep() -> None:
-    """Remove what crashed sessions have left; a slot that is held is not touched."""
+    """Remove what crashed sessions have left; slots that are held are not touched."""
     for slot in range(MANUAL_SLOT + 1, LAST_SLOT + 1):
         if (RUN / str(slot)).exists():
             with try_lock(slot) as lock:
@@ -202,7 +200,7 @@ def free_slot() -> Iterator[int]:
 
 @contextmanager
 def try_lock(slot: int) -> Iterator[IO[str] | None]:
-    """The lock of a slot, or None where another process holds it."""
+    """The lock of a slot, or None if another process holds it."""
     RUN.mkdir(exist_ok=True, mode=0o700)
     with (RUN / f"{slot}.lock").open("w") as lock:
         try:

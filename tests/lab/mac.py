@@ -1,8 +1,8 @@
-"""What makes a node a simulated Mac: where the simulation lies on it, and what starts it.
+"""Makes a node a simulated Mac: where the simulation is installed, and what starts it.
 
-sshd and launchd run in mount namespaces in which /usr/bin and /usr/sbin are the Mac's. The
-namespace of sshd has no /proc either. The rest of the node goes on being the Linux machine that it
-is, and no tool of the Mac shows it."""
+sshd and launchd run in mount namespaces in which /usr/bin and /usr/sbin are the Mac's; the
+namespace of sshd has no /proc either. The rest of the node remains a Linux machine, which no tool
+of the Mac shows."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.lab.base import USER
 
 BASE = "/usr/local/libexec/mac"
 AUTO_LOGIN = {f"{BASE}/state/auto-login": ""}
-SOURCE = Path(__file__).parents[2] / "src/fleetctl"
+SOURCE = Path(__file__).parents[2] / "src/fleetsim"
 _TEMPORARY = "/private/var/folders/xy/abc/T/"
 
 _NAMESPACE = f"""\
@@ -70,7 +70,8 @@ def release(macos: str) -> dict[str, str]:
 
 
 def setup(extra: str) -> str:
-    """Python is for the simulation alone, so it lies where no PATH leads."""
+    """Shell commands of the kind. Python is for the simulation only, so it is moved out of every
+    PATH."""
     return f"""
         mv /usr/bin/python3.11 {BASE}/python
         rm -f /usr/bin/python3* /etc/zsh/zshenv /etc/os-release
@@ -82,7 +83,5 @@ def setup(extra: str) -> str:
 
 
 def copy_simulation(root: Path) -> None:
-    target = root / BASE.lstrip("/") / "lib/fleetctl"
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(SOURCE / "sim", target / "sim", ignore=ignored)
-    shutil.copy(SOURCE / "__init__.py", target)
+    target = root / BASE.lstrip("/") / "lib/fleetsim"
+    shutil.copytree(SOURCE, target, ignore=shutil.ignore_patterns("__pycache__"))

@@ -1,9 +1,8 @@
-"""Models that are real, tiny and say what the table says, stored as a registry serves them.
+"""Real but tiny models with predefined answers, stored as a registry serves them.
 
-A model is one layer whose weights are all zero, so what it predicts depends on the last token
-alone: one-hot embeddings and an output matrix make it a table "after token a comes token b".
-The template ends each prompt with a trigger token, and so picks the answer.
-"""
+A model has one layer whose weights are all zero, so its prediction depends only on the last token:
+one-hot embeddings and an output matrix form a table "after token a comes token b". The template
+ends each prompt with a trigger token, which selects the answer."""
 
 import hashlib
 import json
@@ -20,8 +19,8 @@ WIDTH = 32
 CONTEXT = 131072
 TEXT, TOOL = "<|lab-text|>", "<|lab-tool|>"
 
-# Ollama learns the tag of a tool call from the text after `if .ToolCalls`. A tool result in the
-# conversation means that the call was made: then the sentence is due.
+# Ollama takes the tag of a tool call from the text after `if .ToolCalls`. A tool result in the
+# conversation means that the call was made: then the sentence follows.
 TEMPLATE = """\
 {{- $called := false }}
 {{- range .Messages }}{{ .Role }}: {{ .Content }}
@@ -33,12 +32,12 @@ TEMPLATE = """\
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What a model says, and the tool it calls first when the request offers tools."""
+    """The sentence of a model, and the tool it calls first if the request offers tools."""
 
     says: str
     tool: str = ""
     arguments: Mapping[str, str] = field(default_factory=dict)
-    endless: bool = False  # repeats itself until it is stopped
+    endless: bool = False  # repeats the sentence until stopped
 
     @property
     def tool_call(self) -> str:
@@ -135,7 +134,7 @@ def write_gguf(path: Path, name: str, model: Model) -> None:
 
 
 def vocabulary(model: Model) -> list[tuple[str, gguf.TokenType]]:
-    """One token a byte, the triggers, and each answer as one token of its own."""
+    """One token per byte, the triggers, and one token for each answer."""
     answers = dict.fromkeys((as_token(model.says), as_token(model.tool_call)))
     return [
         ("<unk>", gguf.TokenType.UNKNOWN),

@@ -1,9 +1,8 @@
-"""The network of one lab: a bridge of its own, and the guard that keeps its traffic inside.
+"""The network of one lab: a bridge, and rules that keep its traffic inside.
 
 Two rules hold whatever the nodes or the machine do. What arrives over the bridge is for this
-machine or goes nowhere, also where forwarding is on. And the lab's addresses never follow the
-machine's default route, also when the bridge is gone.
-"""
+machine or is rejected, also with forwarding enabled. And the lab's addresses never follow the
+machine's default route, also when the bridge is gone."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 from tests.lab.command import LabError, run
 
 CONTROLLER, REGISTRY, FIRST_NODE, LAST_NODE = 1, 2, 10, 254
-LAST_RESORT = str(2**32 - 2)  # the metric of a route that every other one beats
+LAST_RESORT = str(2**32 - 2)  # the metric of the least preferred route
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +33,13 @@ class Network:
         return f"fd97:{self.slot:x}::{host:x}"
 
     def link_local(self, host: int) -> str:
-        """What the kernel makes of the MAC address, and the zone that leads there from here."""
+        """The link-local address that the kernel derives from the MAC address, with the zone of the
+        bridge."""
         return f"fe80::97:ff:fe00:{(self.slot << 8) + host:x}%{self.bridge}"
 
     def mac(self, host: int) -> str:
-        """Fixed, as on real machines: a peer's ARP cache stays right when a node starts again."""
+        """A fixed MAC address, as on real machines, so that ARP caches of peers stay valid when a
+        node restarts."""
         return f"02:97:00:00:{self.slot:02x}:{host:02x}"
 
     def namespace(self, host: int) -> str:
@@ -53,13 +54,13 @@ class Network:
             f"address add {self.ipv4(CONTROLLER)}/24 dev {self.bridge}",
             f"address add {self.ipv4(REGISTRY)}/24 dev {self.bridge}",
             f"address add {self.ipv6(CONTROLLER)}/64 dev {self.bridge} nodad",
-            # Deprecated from the start, or the kernel would take it as our source address.
+            # deprecated, so that the kernel does not use it as source address
             f"address add {self.ipv6(REGISTRY)}/64 dev {self.bridge} nodad preferred_lft 0",
             f"link set {self.bridge} up",
         )
 
     def attach(self, host: int, *, ipv4: bool, sees_controller: bool) -> None:
-        """Make the network namespace of a node, wired to the bridge and configured."""
+        """Make the network namespace of a node, connected to the bridge and configured."""
         namespace, cable = self.namespace(host), f"{self.bridge}v{host}"
         hidden = () if sees_controller else (self.ipv4(CONTROLLER), self.ipv6(CONTROLLER))
         run("ip", "netns", "add", namespace)
@@ -78,7 +79,7 @@ class Network:
             namespace=namespace,
         )
 
-        # Who asked for a dead node of this number a moment ago would get "no route" for a while.
+        # a failed neighbour entry for this address would cause "no route" for a while
         batch(
             *(
                 f"neigh replace {address} lladdr {self.mac(host)} dev {self.bridge} nud stale"
@@ -91,7 +92,7 @@ class Network:
         run("ip", "netns", "delete", self.namespace(host))
 
     def down(self) -> None:
-        """Remove all of it, or what a crash has left of it."""
+        """Remove the network, or what a crash has left of it."""
         for cable in Path("/sys/class/net").glob(f"{self.bridge}v*"):
             run("ip", "link", "delete", cable.name)
         for namespace in Path("/run/netns").glob(f"{self.bridge}-*"):

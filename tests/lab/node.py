@@ -27,10 +27,10 @@ class Node:
 
     name: str
     kind: Kind
-    host: int  # its number in the network
+    host: int  # host number in the network
     network: Network
     folder: Path
-    mounts: Mapping[Path, str] = field(default_factory=dict)  # from here to there, read-only
+    mounts: Mapping[Path, str] = field(default_factory=dict)  # host path to node path, read-only
     ready: socket.socket | None = field(default=None, repr=False)
 
     @property
@@ -52,17 +52,17 @@ class Node:
 
     @property
     def supervisor(self) -> Cgroup:
-        """Where systemd-nspawn itself runs; the machine's own processes are in `payload`."""
+        """The group of systemd-nspawn itself; the machine's processes are in `payload`."""
         return Cgroup(f"{self.cgroup.name}/supervisor")
 
     @property
     def host_key(self) -> str:
-        """The public key as known_hosts wants it: type and key."""
+        """The public key in the format of known_hosts: type and key."""
         (path,) = self.root.glob("etc/ssh/ssh_host_*_key.pub")
         return " ".join(path.read_text().split()[:2])
 
     def make(self, layers: Sequence[Path]) -> None:
-        """Lay an overlay over `layers` (uppermost first) and make it a machine of its kind."""
+        """Mount an overlay over `layers` (uppermost first) and apply the kind."""
         for name in ("root", "upper", "work"):
             (self.folder / name).mkdir(parents=True)
         upper, work = self.folder / "upper", self.folder / "work"
@@ -89,7 +89,7 @@ class Node:
                 f"127.0.0.1 localhost {self.name}\n::1 localhost\n"
                 f"{registry(REGISTRY)} {REGISTRY_NAME}\n"
             ),
-            "/etc/resolv.conf": "# no name server: the lab has no way out\n",
+            "/etc/resolv.conf": "# no name server: the lab has no route to the outside\n",
             "/usr/local/share/ca-certificates/lab.crt": (keys / "ca.pem").read_text(),
             f"/home/{USER}/.ssh/authorized_keys": (keys / "user.pub").read_text(),
             "/root/.ssh/authorized_keys": (keys / "observer.pub").read_text(),
@@ -106,7 +106,7 @@ class Node:
                     os.chown(owned, USER_ID, USER_ID)
 
     def start(self) -> None:
-        """Begin to boot; `wait` tells when that is done."""
+        """Start the boot; `wait` returns when it is done."""
         self.network.attach(
             self.host, ipv4=self.kind.ipv4, sees_controller=self.kind.sees_controller
         )
@@ -155,16 +155,16 @@ class Node:
         return run(*within, "ss", "-Hltn", f"sport = :{OLLAMA_PORT}") != ""
 
     def power_off(self) -> None:
-        """An orderly shutdown; the files stay, and `start` boots them again."""
+        """Shut down in order; the files stay, and `start` boots them again."""
         self.supervisor.end(signal.SIGTERM)
         self.cut_power()
 
     def cut_power(self) -> None:
-        """Stop the machine at once, as a power cut would; the files stay."""
+        """Stop the machine immediately, as a power cut does; the files stay."""
         payload = Cgroup(f"{self.cgroup.name}/payload")
         payload.freeze()
         payload.end()
-        self.supervisor.end(NO_SIGNAL)  # systemd-nspawn clears up, and then ends by itself
+        self.supervisor.end(NO_SIGNAL)  # systemd-nspawn cleans up and exits by itself
         self.cgroup.remove()
         self.network.detach(self.host)
         for leftover in ("notify", "observer"):

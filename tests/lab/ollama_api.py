@@ -1,4 +1,4 @@
-"""The least of an Ollama client, for tests that look at a node with none of the product's code."""
+"""A minimal Ollama client, for tests that observe a node without the product's code."""
 
 import http.client
 import json
@@ -9,13 +9,13 @@ from tests.lab.node import OLLAMA_PORT, Node
 
 
 def ask(node: Node, path: str, body: object = None, method: str = "") -> Any:
-    """One request, one JSON answer (or None where there is none)."""
+    """Send one request and return its JSON answer, or None if it is empty."""
     lines = list(stream(node, path, body, method))
     return lines[-1] if lines else None
 
 
 def stream(node: Node, path: str, body: object = None, method: str = "") -> Iterator[Any]:
-    """The JSON objects of an answer as they come; http.client knows of no proxy settings."""
+    """Yield the JSON objects of an answer as they arrive; http.client ignores proxy settings."""
     connection = http.client.HTTPConnection(node.address, OLLAMA_PORT, timeout=60)
     try:
         connection.request(

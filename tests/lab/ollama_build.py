@@ -1,8 +1,7 @@
 """The real Ollama server, built once from its Go module.
 
-The archive of a Go module leaves out folders named `vendor`, so three sets of headers are
-supplied from outside: two by Debian packages, miniaudio by another Go module.
-"""
+The archive of a Go module omits folders named `vendor`, so three sets of headers come from
+elsewhere: two from Debian packages, miniaudio from another Go module."""
 
 import json
 import os
@@ -13,7 +12,7 @@ from tests.lab.base import USER, USER_ID
 from tests.lab.cache import made
 from tests.lab.command import LabError, run
 
-VERSION = "0.24.0"  # the newest whose module holds the inference engine
+VERSION = "0.24.0"  # the newest version whose module contains the inference engine
 MODULE = "github.com/ollama/ollama"
 MINIAUDIO = "github.com/gen2brain/malgo@v0.11.24"
 
@@ -43,10 +42,9 @@ def build(folder: Path) -> None:
 
 
 def ollama_layer(path: str) -> Path:
-    """An overlay layer that holds the server at `path`.
+    """An overlay layer with the server at `path`.
 
-    A layer and not a bind mount: on the node it is a file like any other, and can be replaced.
-    """
+    A layer and not a bind mount: on the node it is an ordinary file that can be replaced."""
 
     def build_layer(folder: Path) -> None:
         target = folder / path.lstrip("/")

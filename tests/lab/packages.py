@@ -1,4 +1,4 @@
-"""What the lab needs of the machine: root, Linux, Debian packages."""
+"""The lab's requirements on this machine: root, Linux, Debian packages."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def require_root() -> None:
 
 
 def install_packages() -> None:
-    """Install what is missing; with everything there, nothing is asked of the network."""
+    """Install missing packages; without any, the network is not used."""
     if missing := [package for package in DEBIAN_PACKAGES if not is_installed(package)]:
         env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         run("apt-get", "update", env=env)

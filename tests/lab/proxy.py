@@ -1,7 +1,6 @@
-"""A TCP proxy between controller and node that misbehaves on request.
+"""A TCP proxy between controller and node that injects faults.
 
-The kernel here has no `tc netem`; a user-space proxy shows a program the same troubles.
-"""
+The kernel here has no `tc netem`; a user-space proxy has the same effect on a program."""
 
 import random
 import socket
@@ -14,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 
-RETRANSMISSION = 0.2  # seconds until TCP sends a lost packet again; twice as long each time
+RETRANSMISSION = 0.2  # seconds until TCP retransmits a lost packet; doubled each time
 
 
 class Way(Enum):
@@ -24,26 +23,26 @@ class Way(Enum):
 
 @dataclass(slots=True)
 class Toxics:
-    """What the proxy does to the bytes; may be changed while connections are open."""
+    """Faults; may be changed while connections are open."""
 
-    delay: float = 0  # seconds before each piece goes on
-    slice: int = 0  # go on in pieces of so many bytes
-    cut_after: int | None = None  # both ends are reset after so many bytes in all
-    stall_after: int | None = None  # nothing moves any more, the connection stays open
-    drop: Way | None = None  # what goes this way is lost without a sign
-    loss: float = 0  # so many of all pieces come late, after TCP has sent them again
+    delay: float = 0  # seconds before each piece is forwarded
+    slice: int = 0  # forward in pieces of this many bytes
+    cut_after: int | None = None  # reset both ends after this many bytes in total
+    stall_after: int | None = None  # forward nothing more, but keep the connection open
+    drop: Way | None = None  # discard everything in this direction
+    loss: float = 0  # fraction of pieces delayed by TCP retransmission
 
 
 @dataclass(slots=True)
 class Proxy:
-    """Listens on a port of loopback and passes on to `server` what the toxics let through."""
+    """Listens on loopback and forwards to `server` subject to the toxics."""
 
     server: tuple[str, int]
     toxics: Toxics = field(default_factory=Toxics)
     listener: socket.socket = field(default_factory=lambda: socket.create_server(("127.0.0.1", 0)))
     closed: threading.Event = field(default_factory=threading.Event)
-    heard: bytearray = field(default_factory=bytearray)  # all that came from clients
-    turns: list[Way] = field(default_factory=list)  # who spoke, in turn
+    heard: bytearray = field(default_factory=bytearray)  # everything that clients sent
+    turns: list[Way] = field(default_factory=list)  # sequence of directions of data
     chance: random.Random = field(default_factory=lambda: random.Random(97))
 
     @property
@@ -79,7 +78,7 @@ class Connection:
         ends = (self.client, self.server)
         source, sink = ends if way is Way.UP else reversed(ends)
         sink.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with suppress(OSError):  # one end is gone, and so is the other's reason to wait
+        with suppress(OSError):  # one end has closed, so stop forwarding
             while data := source.recv(65536):
                 self.note(data, way)
                 for piece in pieces(data, self.proxy.toxics.slice):
@@ -110,7 +109,7 @@ class Connection:
             self.end()
 
     def room(self) -> int:
-        """How many bytes may still pass."""
+        """Number of bytes that may still pass."""
         toxics = self.proxy.toxics
         limits = [at for at in (toxics.cut_after, toxics.stall_after) if at is not None]
         return max(min(limits, default=sys.maxsize) - self.passed, 0)
@@ -120,8 +119,8 @@ class Connection:
             self.proxy.closed.wait()
         self.cut = True
         for end in (self.client, self.server):
-            # Linger of zero seconds: the peer sees a reset, not an orderly end. The shutdown
-            # wakes the other thread, whose open read would keep the socket alive.
+            # SO_LINGER of zero seconds: the peer gets a reset. The shutdown wakes the other thread,
+            # whose pending read would keep the socket alive.
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             end.shutdown(socket.SHUT_RD)
             end.close()
@@ -141,5 +140,5 @@ def proxy_to(host: str, port: int, toxics: Toxics | None = None) -> Iterator[Pro
         yield proxy
     finally:
         proxy.closed.set()
-        proxy.listener.shutdown(socket.SHUT_RDWR)  # wakes accept, which close alone would not
+        proxy.listener.shutdown(socket.SHUT_RDWR)  # wakes accept; close alone does not
         proxy.listener.close()

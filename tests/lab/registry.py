@@ -1,9 +1,8 @@
-"""A stand-in for Ollama's model registry, under its real name and with a test certificate.
+"""A substitute for Ollama's model registry, under its real name and with a test certificate.
 
-Runs as a process of its own: `python -m tests.lab.registry STATE ADDRESS…`. Faults are read from
-`STATE/faults.json` at each request, so a test or a person switches them on and off there;
-what was asked is appended to `STATE/registry.log`, one JSON object a line.
-"""
+Runs as a separate process: `python -m tests.lab.registry STATE ADDRESS…`. Faults are read from
+`STATE/faults.json` at each request, so they can be switched at any time; requests are appended to
+`STATE/registry.log`, one JSON object per line."""
 
 import json
 import re
@@ -24,12 +23,12 @@ SLOW_CHUNK, SLOW_PAUSE = 8192, 0.25
 
 
 class Fault(StrEnum):
-    """What can go wrong with a model: the first four with its manifest, the rest with its blob."""
+    """Faults of a model: the first four apply to its manifest, the others to its blob."""
 
     NOT_FOUND = "404"
     TOO_MANY = "429"
     SERVER_ERROR = "500"
-    HTML = "html"  # a captive portal answers
+    HTML = "html"  # the answer of a captive portal
     SLOW = "slow"
     CUT = "cut"
     STALL = "stall"
@@ -37,7 +36,7 @@ class Fault(StrEnum):
 
 
 def set_fault(state: Path, model: str, fault: Fault | None) -> None:
-    """Switch the fault of one model, or with None put it right again."""
+    """Set the fault of one model; None clears it."""
     faults: dict[str, str] = {**read_faults(state)}
     faults.pop(model, None)
     if fault:
@@ -64,12 +63,13 @@ class Registry(ThreadingHTTPServer):
         super().__init__((address, PORT), Answer)
 
     def get_request(self) -> tuple[socket.socket, object]:
-        # The handshake is left to the connection's own thread: a silent client blocks no other.
+        # the TLS handshake runs in the connection's own thread, so a silent client blocks no other
         plain, peer = super().get_request()
         return self.tls.wrap_socket(plain, server_side=True, do_handshake_on_connect=False), peer
 
     def weights_fault(self, digest: str) -> Fault | None:
-        """The fault of the model whose weights these are; the small blobs are shared."""
+        """The fault of the model that has these weights; the small blobs are shared between
+        models."""
         for model, fault in read_faults(self.state).items():
             manifest = self.store / "manifests" / model.replace(":", "/")
             if json.loads(manifest.read_text())["layers"][0]["digest"] == digest:
@@ -113,7 +113,7 @@ class Answer(BaseHTTPRequestHandler):
         content = path.read_bytes()
         wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
         if not wanted:
-            # Ollama takes the real address from `Location`, and asks there for ranges.
+            # Ollama takes the download address from `Location`, and requests ranges there
             self.reply(200, content, "application/octet-stream", location=self.path)
             return
         first, last = int(wanted[1]), min(int(wanted[2]), len(content) - 1)
@@ -130,13 +130,13 @@ class Answer(BaseHTTPRequestHandler):
         elif fault in (Fault.CUT, Fault.STALL):
             self.wfile.write(part[: len(part) // 2])
             if fault is Fault.STALL:
-                self.rfile.read(1)  # until the client gives up
+                self.rfile.read(1)  # blocks until the client disconnects
             self.close_connection = True
         else:
             self.wfile.write(part)
 
     def error(self, status: int) -> None:
-        body = json.dumps({"errors": [{"code": str(status), "message": "said the lab"}]})
+        body = json.dumps({"errors": [{"code": str(status), "message": "fault of the lab"}]})
         self.reply(status, body.encode(), "application/json")
 
     def reply(self, status: int, body: bytes, media_type: str, location: str = "") -> None:

@@ -1,4 +1,4 @@
-"""systemd as the oracle of a codec: what a real unit's process gets to see."""
+"""systemd as the reference for a codec: the environment that a process of a real unit gets."""
 
 import base64
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tests.lab.lab import Lab
 from tests.lab.node import Node
 
-BATCH = 500  # variables in one unit: far below the kernel's limits, and few units to start
+BATCH = 500  # variables per unit: far below the kernel's limits, and few units to start
 
 COLLECT = """
 systemctl daemon-reload
@@ -22,17 +22,16 @@ for unit in $units; do rm "/etc/systemd/system/$unit.service" "/etc/$unit.env"; 
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """One unit's variables as a codec wrote them; either text, or both."""
+    """The variables of one unit as a codec wrote them; either text, or both."""
 
     environment_file: str = ""
     unit_lines: str = ""  # `Environment=…` lines
 
 
 def environments(lab: Lab, node: Node, batches: Sequence[Rendered]) -> list[dict[bytes, bytes]]:
-    """For each batch the environment of a process that systemd started with it.
+    """For each batch, the environment of a process that systemd started with it.
 
-    What systemd refuses is missing there; what it adds of its own (PATH, …) is there as well.
-    """
+    What systemd refuses is missing; what it adds itself (PATH, …) is included."""
     units = [f"oracle-{number}" for number in range(len(batches))]
     for unit, batch in zip(units, batches, strict=True):
         node.write(f"/etc/{unit}.env", batch.environment_file)

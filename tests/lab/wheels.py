@@ -1,4 +1,4 @@
-"""A wheel house: what pip needs on a controller node, which cannot reach a package index."""
+"""The wheels that pip needs on a controller node, which cannot reach a package index."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.lab.cache import made
 from tests.lab.command import run
 
-NODE_PYTHON = "3.11"  # of the base's Debian
+NODE_PYTHON = "3.11"  # the Python of the base image's Debian
 
 
 def wheel_house(requirements: Path) -> Path:

@@ -1,4 +1,4 @@
-"""A simulated fleet for a test. Asking for what is not simulated fails the test."""
+"""A simulated fleet for a test. Using anything that is not simulated fails the test."""
 
 import shutil
 import tempfile
@@ -14,7 +14,7 @@ from tests.sim.remote import Run, connect, execute
 
 @pytest.fixture
 def fleet() -> Iterator[Fleet]:
-    # not tmp_path: as root the machines run as nobody, who may not enter pytest's folders
+    # not tmp_path: under root the machines run as user `nobody`, who cannot enter pytest's folders
     folder = Path(tempfile.mkdtemp(prefix="fleet-"))
     folder.chmod(0o755)
     with Fleet(folder, library=["tiny", "other:8b"]) as fleet:
@@ -22,7 +22,7 @@ def fleet() -> Iterator[Fleet]:
         left = {name: machine.refusals() for name, machine in fleet.machines.items()}
     pids = [pid for machine in fleet.machines.values() for pid in machine.processes()]
     shutil.rmtree(folder)
-    assert not any(left.values()), f"asked for what is not simulated: {left}"
+    assert not any(left.values()), f"not simulated: {left}"
     assert not pids, "processes were left behind"
 
 
@@ -33,6 +33,6 @@ def machine(fleet: Fleet) -> Machine:
 
 @pytest.fixture
 def run(machine: Machine) -> Iterator[Run]:
-    """Runs a script on `machine`, all in one connection."""
+    """Runs scripts on `machine`, over one connection."""
     with connect(machine) as client:
         yield lambda script: execute(client, script)

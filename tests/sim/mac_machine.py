@@ -1,8 +1,7 @@
-"""A simulated Mac for a test, its plists, and what its launchctl says."""
+"""Plists for a simulated Mac, and values from the output of its launchctl."""
 
 import plistlib
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,11 @@ from tests.sim.remote import Run
 
 LABEL = "dev.fleetctl.ollama"
 JOB = "com.example.job"
-Write = Callable[..., Path]
 
 
 def plist(machine: Mac, label: str = JOB, script: str = "sleep 600", **keys: Any) -> Path:
-    """An agent that runs a line of shell; keys with the value None are left out."""
+    """Write the plist of an agent that runs a line of shell; keys with the value None are
+    omitted."""
     values = {
         "Label": label,
         "ProgramArguments": ["/bin/sh", "-c", script],
@@ -32,7 +31,7 @@ def plist(machine: Mac, label: str = JOB, script: str = "sleep 600", **keys: Any
 
 
 def field(run: Run, name: str, target: str = f"gui/$(id -u)/{JOB}") -> str:
-    """A value of the job itself: it stands after exactly one tab."""
+    """A value of the job itself: its line has exactly one leading tab."""
     found = re.search(rf"^\t{name} = (.*)$", run(f"launchctl print {target}").out, re.MULTILINE)
     return found[1] if found else ""
 

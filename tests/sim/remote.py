@@ -1,4 +1,4 @@
-"""Looking at a simulated machine from outside, with none of fleetctl's own code."""
+"""Observes a simulated machine from outside, without fleetctl's code."""
 
 import socket
 import time
@@ -54,11 +54,16 @@ def execute(client: paramiko.SSHClient, script: str) -> Result:
 
 
 def alive(pid: int) -> bool:
-    """Not counting what has ended and only waits for its parent to notice."""
+    """Whether the process runs; a zombie does not count."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def environment_of(pid: int | str) -> dict[str, str]:
+    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if pair)
 
 
 def eventually(true: Callable[[], bool], seconds: float = 10) -> None:

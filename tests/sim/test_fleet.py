@@ -1,4 +1,4 @@
-"""Many simulated machines: they start fast, keep apart, and leave nothing behind."""
+"""Many simulated machines: fast start, isolation, no leftovers."""
 
 import os
 import shutil
@@ -26,14 +26,14 @@ def test_bare_machine_has_no_ollama(fleet: Fleet) -> None:
 def test_installed_machine_has_a_program_and_no_unit(fleet: Fleet) -> None:
     machine = fleet.linux("fresh", ollama="installed")
     with connect(machine) as client:
-        said = execute(client, "ollama --version").out
-    assert said == (
+        out = execute(client, "ollama --version").out
+    assert out == (
         "Warning: could not connect to a running Ollama instance\n"
         "Warning: client version is 0.24.0\n"
     )
 
 
-def test_machines_keep_apart(fleet: Fleet) -> None:
+def test_machines_are_isolated_from_each_other(fleet: Fleet) -> None:
     one, two = fleet.linux("one", models=["tiny"]), fleet.linux("two")
     until_answering(one, two)
     models = [
@@ -45,7 +45,7 @@ def test_machines_keep_apart(fleet: Fleet) -> None:
     assert not set(one.processes()) & set(two.processes())
 
 
-def test_what_runs_on_the_host_is_not_seen_on_a_machine(fleet: Fleet, tmp_path: Path) -> None:
+def test_processes_of_the_host_are_invisible_on_a_machine(fleet: Fleet, tmp_path: Path) -> None:
     own = tmp_path / "ollama"
     shutil.copy("/bin/sh", own)
     look = (
@@ -57,7 +57,7 @@ def test_what_runs_on_the_host_is_not_seen_on_a_machine(fleet: Fleet, tmp_path: 
                 assert execute(client, look).out == ""
 
 
-def test_stopped_machine_is_gone_and_comes_back(fleet: Fleet) -> None:
+def test_stopped_machine_can_be_started_again(fleet: Fleet) -> None:
     machine = fleet.linux("workstation")
     until_answering(machine)
     pids = machine.processes()
@@ -98,7 +98,7 @@ def test_servers_end_when_the_process_that_runs_the_machines_is_killed(
     eventually(lambda: not any(alive(pid) for pid in orphans))
 
 
-def test_start_ends_what_a_killed_machine_left_behind(fleet: Fleet) -> None:
+def test_start_ends_processes_left_by_a_killed_machine(fleet: Fleet) -> None:
     machine = fleet.linux("workstation")
     machine.stop()
     environment = {"XDG_RUNTIME_DIR": f"{machine.folder}/run"}

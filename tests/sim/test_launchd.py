@@ -1,10 +1,9 @@
-"""launchd of a simulated Mac. Each test shows a fact that docs/macos.md lists."""
+"""launchd of a simulated Mac. Each test covers a statement of docs/macos.md."""
 
 import os
 import signal
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,15 @@ import pytest
 from fleetsim.fleet import Fleet
 from fleetsim.mac.mac import Mac
 from tests.sim.mac_machine import JOB, LABEL, bootstrap, field, plist
-from tests.sim.remote import Run, alive, connect, eventually, execute, until_answering
+from tests.sim.remote import (
+    Run,
+    alive,
+    connect,
+    environment_of,
+    eventually,
+    execute,
+    until_answering,
+)
 
 
 @pytest.fixture
@@ -22,7 +29,7 @@ def machine(fleet: Fleet) -> Mac:
 
 @pytest.fixture
 def away(fleet: Fleet) -> Mac:
-    """Nobody is at its screen."""
+    """A Mac without a login at the screen."""
     return fleet.mac("mini", ollama="absent", logged_in=False)
 
 
@@ -32,16 +39,11 @@ def run_away(away: Mac) -> Iterator[Run]:
         yield lambda script: execute(client, script)
 
 
-def environment(pid: str) -> dict[str, str]:
-    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
-    return dict(pair.split("=", 1) for pair in pairs if pair)
-
-
 class TestBootstrap:
     def test_starts_the_job_with_the_environment_of_its_plist(self, run: Run, machine: Mac) -> None:
         plist(machine, EnvironmentVariables={"A": "a b"})
         assert bootstrap(run) == 0
-        found = environment(field(run, "pid"))
+        found = environment_of(field(run, "pid"))
         assert (found["A"], found["XPC_SERVICE_NAME"]) == ("a b", JOB)
         assert (found["HOME"], found["USER"]) == (str(machine.home), "ada")
         assert "SSH_CONNECTION" not in found
@@ -76,7 +78,7 @@ class TestBootstrap:
     ) -> None:
         plist(machine, LimitLoadToSessionType=sessions)
         assert bootstrap(run, "user") == 0
-        assert run(f"launchctl print gui/$(id -u)/{JOB}").code == 113, "domains keep apart"
+        assert run(f"launchctl print gui/$(id -u)/{JOB}").code == 113, "domains are separate"
 
     @pytest.mark.parametrize("code", [5, 119])
     def test_disabled_label_is_refused_until_it_is_enabled(
@@ -86,7 +88,9 @@ class TestBootstrap:
         plist(machine)
         assert run(f"launchctl disable gui/$(id -u)/{JOB}").code == 0
         assert bootstrap(run) == code
-        assert run(f"launchctl enable user/$(id -u)/{JOB}").code == 0, "gui and user share it"
+        assert run(f"launchctl enable user/$(id -u)/{JOB}").code == 0, (
+            "gui and user share the store"
+        )
         assert bootstrap(run) == 0
 
     def test_plist_that_others_may_write_is_refused(self, run: Run, machine: Mac) -> None:
@@ -102,12 +106,12 @@ class TestBootstrap:
         plist(machine).write_text("<plist><dict>")
         assert bootstrap(run) == 5
 
-    def test_system_is_for_root(self, run: Run, machine: Mac) -> None:
+    def test_system_domain_is_changed_by_root_only(self, run: Run, machine: Mac) -> None:
         plist(machine)
         assert run(f"launchctl bootstrap system Library/LaunchAgents/{JOB}.plist").code == 5
         out = run("launchctl bootout system/com.apple.x")
         assert (out.code, out.err) == (1, "Boot-out failed: 1: Operation not permitted\n")
-        assert run("launchctl print system").code == 0, "anybody may look"
+        assert run("launchctl print system").code == 0, "readable for all users"
 
     def test_job_may_stay_idle_until_it_is_kickstarted(self, run: Run, machine: Mac) -> None:
         machine.vary(stays_idle=True)
@@ -137,28 +141,28 @@ class TestBootstrap:
         run("chmod 700 locked")
 
     def test_username_of_an_agent_is_ignored(self, run: Run, machine: Mac) -> None:
-        plist(machine, UserName="somebody")
+        plist(machine, UserName="other")
         assert bootstrap(run) == 0
         assert field(run, "state") == "running"
 
-    def test_program_of_the_system_is_found_by_its_path(self, run: Run, machine: Mac) -> None:
+    def test_system_program_is_found_by_its_path(self, run: Run, machine: Mac) -> None:
         plist(machine, ProgramArguments=["/bin/launchctl", "setenv", "A", "1"])
         bootstrap(run)
         eventually(lambda: "\t\tA => 1\n" in run("launchctl print gui/$(id -u)").out)
 
 
 class TestBootout:
-    def test_returns_at_once_and_the_label_stays_while_the_job_drains(
+    def test_returns_immediately_and_keeps_the_label_while_the_job_drains(
         self, run: Run, machine: Mac
     ) -> None:
         machine.vary(exit_seconds=3)
-        plist(machine, script="trap '' TERM; true >~/deaf; while :; do sleep 0.1; done")
+        plist(machine, script="trap '' TERM; true >~/trapped; while :; do sleep 0.1; done")
         bootstrap(run)
         pid = int(field(run, "pid"))
-        eventually((machine.home / "deaf").exists)
+        eventually((machine.home / "trapped").exists)
         assert run(f"launchctl bootout gui/$(id -u)/{JOB}").code == 0
         assert field(run, "state") == "SIGTERMed"
-        assert bootstrap(run) == 5, "and leaves no job behind"
+        assert bootstrap(run) == 5, "and loads no job"
         eventually(lambda: run(f"launchctl print gui/$(id -u)/{JOB}").code == 113)
         assert not alive(pid), "KILL comes after the exit timeout"
         assert bootstrap(run) == 0
@@ -171,7 +175,7 @@ class TestBootout:
         bootstrap(run)
         assert run(f"launchctl bootout gui/$(id -u) {file}").code == 0
 
-    def test_wait_is_for_macos_26(self, run: Run, machine: Mac) -> None:
+    def test_wait_requires_macos_26(self, run: Run, machine: Mac) -> None:
         plist(machine)
         bootstrap(run)
         refused = run(f"launchctl bootout --wait gui/$(id -u)/{JOB}")
@@ -198,10 +202,10 @@ class TestKickstart:
         time.sleep(0.1)
         printed = run(f"launchctl kickstart -kp gui/$(id -u)/{JOB}").out.strip()
         assert printed == field(run, "pid") != before
-        assert environment(printed)["A"] == "old"
+        assert environment_of(printed)["A"] == "old"
         run(f"launchctl bootout gui/$(id -u)/{JOB}")
         eventually(lambda: bootstrap(run) == 0)
-        assert environment(field(run, "pid"))["A"] == "new"
+        assert environment_of(field(run, "pid"))["A"] == "new"
 
     def test_running_job_is_left_alone_without_k(self, run: Run, machine: Mac) -> None:
         plist(machine)
@@ -227,11 +231,11 @@ class TestKickstart:
         assert field(run, "last terminating signal") == "Terminated: 15"
         machine.vary(kickstart_waits=False)
         run(f"launchctl kickstart gui/$(id -u)/{JOB}")
-        assert field(run, "state") == "running", "as another source has it"
+        assert field(run, "state") == "running", "according to another source"
 
 
 class TestKeepAlive:
-    def test_killed_job_comes_back(self, run: Run, machine: Mac) -> None:
+    def test_killed_job_is_restarted(self, run: Run, machine: Mac) -> None:
         plist(machine, KeepAlive=True, RunAtLoad=None)
         bootstrap(run)
         before = field(run, "pid")
@@ -239,7 +243,9 @@ class TestKeepAlive:
         eventually(lambda: field(run, "pid") not in ("", before))
         assert field(run, "runs") == "2"
 
-    def test_without_it_a_job_that_ends_stays_loaded(self, run: Run, machine: Mac) -> None:
+    def test_job_without_keep_alive_stays_loaded_after_its_end(
+        self, run: Run, machine: Mac
+    ) -> None:
         plist(machine, script="exit 3")
         bootstrap(run)
         eventually(lambda: field(run, "last exit code") == "3")
@@ -247,7 +253,7 @@ class TestKeepAlive:
         listed = run("launchctl print gui/$(id -u)").out
         assert f"\t\t       0      3 \t{JOB}\n" in listed
 
-    def test_restarts_are_throttled_and_never_given_up(self, run: Run, machine: Mac) -> None:
+    def test_restarts_are_throttled_and_never_stop(self, run: Run, machine: Mac) -> None:
         machine.vary(pace=0.01)
         plist(machine, script="exit 1", KeepAlive=True)
         bootstrap(run)
@@ -256,7 +262,7 @@ class TestKeepAlive:
         first = int(field(run, "runs"))
         eventually(lambda: int(field(run, "runs")) > first)
 
-    def test_death_of_a_job_takes_its_group_along(self, run: Run, machine: Mac) -> None:
+    def test_death_of_a_job_kills_its_process_group(self, run: Run, machine: Mac) -> None:
         plist(machine, script="sleep 600 & echo $!; wait")
         bootstrap(run)
         output = machine.home / f"{JOB}.out"
@@ -267,19 +273,21 @@ class TestKeepAlive:
 
 
 class TestDomains:
-    def test_nobody_at_the_screen_no_gui(self, run_away: Run, away: Mac) -> None:
+    def test_gui_domain_needs_a_login_at_the_screen(self, run_away: Run, away: Mac) -> None:
         plist(away)
         shown = run_away("launchctl print gui/$(id -u)")
         assert (shown.code, "Domain does not support specified action" in shown.err) == (125, True)
         assert bootstrap(run_away) == 125
         assert run_away("stat -f %Su /dev/console").out == "root\n"
-        assert run_away("launchctl print user/$(id -u)").code == 0, "any login makes it"
+        assert run_away("launchctl print user/$(id -u)").code == 0, "any login opens it"
 
     @pytest.mark.parametrize("code", [112, 5, 0])
-    def test_without_gui_the_codes_vary(self, run_away: Run, away: Mac, code: int) -> None:
+    def test_error_codes_without_a_gui_domain_vary(
+        self, run_away: Run, away: Mac, code: int
+    ) -> None:
         away.vary(no_gui=code)
         plist(away)
-        assert bootstrap(run_away) == code, "even 0, with no effect"
+        assert bootstrap(run_away) == code, "also 0, without effect"
         shown = run_away(f"launchctl print gui/$(id -u)/{JOB}")
         assert shown.code == (code or 112)
 
@@ -331,9 +339,9 @@ class TestDomains:
         with connect(machine) as client:
             assert execute(client, f"launchctl disable gui/$(id -u)/{LABEL}").code == 0
         machine.log_in()
-        assert machine.processes() == [], "what is disabled stays disabled"
+        assert machine.processes() == [], "disabled labels stay disabled"
 
-    def test_auto_login_needs_nobody(self, fleet: Fleet) -> None:
+    def test_auto_login_starts_agents_after_a_reboot(self, fleet: Fleet) -> None:
         machine = fleet.mac("mini", auto_login=True)
         machine.reboot()
         until_answering(machine)
@@ -344,7 +352,7 @@ class TestDomains:
         bootstrap(run)
         eventually(lambda: (machine.home / f"{JOB}.out").read_text() == "Aqua\n")
 
-    def test_list_is_about_the_caller_s_own_domain(self, run: Run, machine: Mac) -> None:
+    def test_list_shows_the_caller_s_own_domain(self, run: Run, machine: Mac) -> None:
         plist(machine)
         bootstrap(run)
         assert run("launchctl list").out == "PID\tStatus\tLabel\n"
@@ -362,11 +370,11 @@ class TestEnvironment:
         plist(machine)
         assert run("launchctl setenv A 1; launchctl getenv A").out == "1\n"
         bootstrap(run)
-        assert "A" not in environment(field(run, "pid"))
+        assert "A" not in environment_of(field(run, "pid"))
         plist(machine, "com.example.other", LimitLoadToSessionType="Background")
         bootstrap(run, "user", "com.example.other")
         other = field(run, "pid", "user/$(id -u)/com.example.other")
-        assert environment(other)["A"] == "1"
+        assert environment_of(other)["A"] == "1"
 
     def test_setenv_inside_gui_reaches_the_next_start_and_is_shown_before(
         self, run: Run, machine: Mac
@@ -378,10 +386,10 @@ class TestEnvironment:
         target = f"launchctl print gui/$(id -u)/{JOB}"
         eventually(lambda: "inherited environment = {\n\t\tA => 1\n" in run(target).out)
         before = field(run, "pid")
-        assert "A" not in environment(before), "print shows what the process does not have"
+        assert "A" not in environment_of(before), "print shows it before the process has it"
         os.kill(int(before), signal.SIGKILL)
         eventually(lambda: field(run, "pid") not in ("", before))
-        assert environment(field(run, "pid"))["A"] == "1"
+        assert environment_of(field(run, "pid"))["A"] == "1"
 
     def test_setenv_is_gone_after_a_reboot(self, machine: Mac) -> None:
         with connect(machine) as client:
@@ -390,7 +398,7 @@ class TestEnvironment:
         with connect(machine) as client:
             assert execute(client, "launchctl getenv A").out == ""
 
-    def test_asuser_is_for_root(self, run: Run) -> None:
+    def test_asuser_requires_root(self, run: Run) -> None:
         result = run("launchctl asuser $(id -u) true")
         assert (result.code, result.err) == (
             1,
@@ -398,7 +406,7 @@ class TestEnvironment:
         )
 
 
-class TestOldVerbs:
+class TestLegacyVerbs:
     def test_load_never_fails_and_guesses_the_domain(self, run: Run, machine: Mac) -> None:
         plist(machine)
         result = run(f"launchctl load Library/LaunchAgents/{JOB}.plist")
@@ -407,20 +415,20 @@ class TestOldVerbs:
         run(f"launchctl load Library/LaunchAgents/{JOB}.plist")
         assert field(run, "state", f"user/$(id -u)/{JOB}") == "running"
 
-    def test_print_disabled_lists_what_was_switched(self, run: Run) -> None:
+    def test_print_disabled_lists_enabled_and_disabled_labels(self, run: Run) -> None:
         run("launchctl disable gui/$(id -u)/one; launchctl enable gui/$(id -u)/two")
         assert run("launchctl print-disabled user/$(id -u)").out.startswith(
             'disabled services = {\n\t"one" => disabled\n\t"two" => enabled\n}\n'
         )
 
 
-def test_print_repeats_words_in_blocks_below(run: Run, machine: Mac) -> None:
+def test_print_repeats_keys_in_nested_blocks(run: Run, machine: Mac) -> None:
     plist(machine)
     bootstrap(run)
     shown = run(f"launchctl print gui/$(id -u)/{JOB}").out
     assert shown.startswith(f"gui/{machine.uid}/{JOB} = {{\n\tactive count = 1\n\tpath = ")
     assert "\n\tstate = running\n" in shown
-    assert "\n\t\tstate = active\n" in shown, "of a coalition"
+    assert "\n\t\tstate = active\n" in shown, "the state of a coalition"
     machine.vary(full_header=False)
     assert run(f"launchctl print gui/$(id -u)/{JOB}").out.startswith(f"{JOB} = {{\n")
 
@@ -434,7 +442,7 @@ def test_print_repeats_words_in_blocks_below(run: Run, machine: Mac) -> None:
         {"LimitLoadToSessionType": "Screen"},
     ],
 )
-def test_plist_with_what_is_not_simulated_is_refused_loudly(
+def test_plist_keys_that_are_not_simulated_are_refused(
     run: Run, machine: Mac, keys: dict[str, Any]
 ) -> None:
     plist(machine, **keys)

@@ -1,4 +1,4 @@
-"""The ways in which a simulated Mac runs Ollama: the app, Homebrew, an agent, by hand."""
+"""The ways to run Ollama on a simulated Mac: the app, Homebrew, an agent, by hand."""
 
 import json
 import os
@@ -44,7 +44,7 @@ def brewed(fleet: Fleet) -> Iterator[tuple[Mac, Run]]:
 
 
 class TestApp:
-    def test_login_starts_it_and_it_starts_its_server(self, run: Run, machine: Mac) -> None:
+    def test_login_starts_the_app_and_its_server(self, run: Run, machine: Mac) -> None:
         until_answering(machine)
         app, server = run("pgrep -x Ollama").out, run("pgrep -x ollama").out
         assert run(f"ps -p {server.strip()} -o ppid=").out.strip() == app.strip()
@@ -52,28 +52,30 @@ class TestApp:
         assert command.endswith("/Applications/Ollama.app/Contents/Resources/ollama serve\n")
         assert field(run, "state", "gui/$(id -u)/com.ollama.ollama") == "running"
         machine.reboot()
-        assert machine.processes() == [], "it needs somebody at the screen"
+        assert machine.processes() == [], "it needs a login at the screen"
 
-    def test_setenv_over_ssh_does_not_reach_it(self, run: Run, machine: Mac) -> None:
+    def test_setenv_over_ssh_does_not_reach_the_app(self, run: Run, machine: Mac) -> None:
         until_answering(machine)
         run(f"launchctl setenv OLLAMA_KEEP_ALIVE 7m; {QUIT}")
         assert run(REOPEN).code == 0
         until_answering(machine)
         assert configured(machine)["OLLAMA_KEEP_ALIVE"] == "5m0s"
-        assert run("launchctl getenv OLLAMA_KEEP_ALIVE").out == "7m\n", "which looks green"
+        assert run("launchctl getenv OLLAMA_KEEP_ALIVE").out == "7m\n", (
+            "although getenv prints the value"
+        )
 
-    def test_setenv_in_an_agent_of_the_screen_reaches_it(self, run: Run, machine: Mac) -> None:
+    def test_setenv_in_a_gui_agent_reaches_the_app(self, run: Run, machine: Mac) -> None:
         until_answering(machine)
         plist(machine, "com.example.env", "launchctl setenv OLLAMA_KEEP_ALIVE 7m")
         assert bootstrap(run, label="com.example.env") == 0
         gui = "launchctl print gui/$(id -u)"
         eventually(lambda: "OLLAMA_KEEP_ALIVE => 7m" in run(gui).out)
-        assert configured(machine)["OLLAMA_KEEP_ALIVE"] == "5m0s", "not before it starts anew"
+        assert configured(machine)["OLLAMA_KEEP_ALIVE"] == "5m0s", "not before a restart"
         run(QUIT)
         run(REOPEN)
         eventually(lambda: configured(machine).get("OLLAMA_KEEP_ALIVE") == "7m0s")
 
-    def test_killed_server_comes_back_in_the_same_log(self, run: Run, machine: Mac) -> None:
+    def test_killed_server_is_restarted_with_the_same_log(self, run: Run, machine: Mac) -> None:
         until_answering(machine)
         pid_file = machine.home / "Library/Application Support/Ollama/ollama.pid"
         os.kill(int(pid_file.read_text()), signal.SIGINT)
@@ -86,14 +88,14 @@ class TestApp:
         assert run("grep -c 'server config' .ollama/logs/server-1.log").out == "2\n"
         assert run("pgrep -x Ollama").out != app
 
-    def test_quitting_may_take_long(self, run: Run, machine: Mac) -> None:
+    def test_quitting_can_be_slow(self, run: Run, machine: Mac) -> None:
         until_answering(machine)
         machine.behave(app_quit_seconds=0.6)
         run("pkill -TERM -x Ollama")
         assert run("sleep 0.2; pgrep -x Ollama").code == 0
         eventually(lambda: run("pgrep -x Ollama || pgrep -x ollama").code == 1)
 
-    def test_settings_of_its_window_win_over_the_environment(self, fleet: Fleet) -> None:
+    def test_app_settings_override_the_environment(self, fleet: Fleet) -> None:
         settings = {"expose": 1, "browser": 1, "context_length": 8192, "models": "/nowhere"}
         machine = fleet.mac("mini", ollama="app", app_settings=settings)
         until_answering(machine)
@@ -101,7 +103,9 @@ class TestApp:
         assert seen["OLLAMA_HOST"] == "http://0.0.0.0:11434"
         assert seen["OLLAMA_ORIGINS"].startswith("[*")
         assert seen["OLLAMA_CONTEXT_LENGTH"] == "8192"
-        assert seen["OLLAMA_MODELS"] == f"{machine.home}/.ollama/models", "a lost disk is ignored"
+        assert seen["OLLAMA_MODELS"] == f"{machine.home}/.ollama/models", (
+            "a missing folder is ignored"
+        )
         with connect(machine) as client:
             database = '"$HOME/Library/Application Support/Ollama/db.sqlite"'
             query = "select expose,browser,models,context_length from settings"
@@ -120,7 +124,9 @@ class TestApp:
             until_answering(machine)
             assert machine.behaviour.version == version
 
-    def test_open_passes_variables_on_and_not_its_own(self, run: Run, machine: Mac) -> None:
+    def test_open_passes_env_options_but_not_its_own_environment(
+        self, run: Run, machine: Mac
+    ) -> None:
         until_answering(machine)
         run(QUIT)
         variables = "export OLLAMA_NUM_PARALLEL=3; open -j -a Ollama --env OLLAMA_KEEP_ALIVE=9m"
@@ -129,9 +135,9 @@ class TestApp:
         assert configured(machine)["OLLAMA_NUM_PARALLEL"] == "1"
         before = run("pgrep -x Ollama").out
         run(REOPEN)
-        assert run("pgrep -x Ollama").out == before, "one that runs is only brought to the front"
+        assert run("pgrep -x Ollama").out == before, "a running app is only brought to the front"
 
-    def test_it_ends_a_server_that_has_its_port(self, run: Run, machine: Mac) -> None:
+    def test_app_ends_a_server_that_holds_its_port(self, run: Run, machine: Mac) -> None:
         until_answering(machine)
         run(QUIT)
         run(REOPEN)
@@ -143,7 +149,7 @@ class TestApp:
         eventually(lambda: run("pgrep -x ollama").out not in ("", orphan))
         until_answering(machine)
 
-    def test_without_a_screen_it_cannot_be_opened(self, fleet: Fleet) -> None:
+    def test_app_needs_a_login_at_the_screen(self, fleet: Fleet) -> None:
         machine = fleet.mac("mini", ollama="app", logged_in=False)
         with connect(machine) as client:
             result = execute(client, REOPEN)
@@ -151,7 +157,7 @@ class TestApp:
             assert 'RBSRequestErrorDomain Code=5 "Launch failed."' in result.err
             assert execute(client, "pgrep -f Resources/ollama").code == 1
 
-    def test_command_line_starts_it_unless_asked_for_the_version(
+    def test_command_line_starts_the_app_except_for_the_version(
         self, run: Run, machine: Mac
     ) -> None:
         until_answering(machine)
@@ -160,7 +166,7 @@ class TestApp:
         assert run("pgrep -x Ollama").code == 1
         run(".local/bin/ollama list")
         until_answering(machine)
-        (machine.folder / "refused.log").write_text("")  # of the list itself
+        (machine.folder / "refused.log").write_text("")  # `list` itself is not simulated
 
 
 class TestBrew:
@@ -173,7 +179,7 @@ class TestBrew:
         assert str(info["pid"]) == run("pgrep -x ollama").out.strip()
         assert json.loads(run("brew services list --json").out)[0]["status"] == "started"
 
-    def test_env_file_counts_at_the_next_restart(self, brewed: tuple[Mac, Run]) -> None:
+    def test_env_file_takes_effect_at_the_next_restart(self, brewed: tuple[Mac, Run]) -> None:
         machine, run = brewed
         run("mkdir -p .homebrew/services; echo OLLAMA_KEEP_ALIVE=7m >.homebrew/services/ollama.env")
         log = "homebrew/var/log/ollama.log"
@@ -182,7 +188,7 @@ class TestBrew:
             until_answering(machine)
             assert configured(machine, log)["OLLAMA_KEEP_ALIVE"] == seen
 
-    def test_old_brew_knows_no_env_file(self, fleet: Fleet) -> None:
+    def test_old_brew_ignores_the_env_file(self, fleet: Fleet) -> None:
         machine = fleet.mac("mini", ollama="brew", brew="6.0.14")
         with connect(machine) as client:
             execute(
@@ -210,7 +216,7 @@ class TestBrew:
             old = "launchctl print gui/$(id -u)/homebrew.mxcl.ollama"
             assert execute(client, old).code == 113
 
-    def test_without_a_terminal_it_takes_the_screen_for_granted(self, fleet: Fleet) -> None:
+    def test_without_a_terminal_brew_assumes_a_login_at_the_screen(self, fleet: Fleet) -> None:
         machine = fleet.mac("mini", ollama="brew", logged_in=False)
         with connect(machine) as client:
             execute(client, "brew services stop ollama")
@@ -222,25 +228,25 @@ class TestBrew:
             assert execute(client, target).code == 0
 
 
-def test_agent_listens_and_by_hand_too(fleet: Fleet) -> None:
-    for name, how in (("one", "agent"), ("two", "manual")):
-        machine = fleet.mac(name, ollama=how, environment={"OLLAMA_HOST": "0.0.0.0"})  # type: ignore[arg-type]
+def test_agent_and_manual_server_listen(fleet: Fleet) -> None:
+    for name, mode in (("one", "agent"), ("two", "manual")):
+        machine = fleet.mac(name, ollama=mode, environment={"OLLAMA_HOST": "0.0.0.0"})  # type: ignore[arg-type]
         until_answering(machine)
         with connect(machine) as client:
             shown = execute(client, "lsof -nP -iTCP:11434 -sTCP:LISTEN -Fpn").out
             assert shown.splitlines()[-1] == "n*:11434"
             loaded = execute(client, f"launchctl print gui/$(id -u)/{LABEL}").code
-            assert loaded == (0 if how == "agent" else 113)
+            assert loaded == (0 if mode == "agent" else 113)
 
 
-def test_server_of_a_mac_computes_with_metal(fleet: Fleet) -> None:
+def test_server_of_a_mac_uses_metal(fleet: Fleet) -> None:
     machine = fleet.mac("mini")
     log = machine.home / ".ollama/logs/fleetctl-server.log"
     until_answering(machine)
     assert "library=Metal" in log.read_text()
 
 
-def test_installed_means_a_program_and_nothing_that_runs_it(fleet: Fleet) -> None:
+def test_installed_program_does_not_run(fleet: Fleet) -> None:
     machine = fleet.mac("mini", ollama="installed")
     with connect(machine) as client:
         assert "client version is 0.24.0" in execute(client, ".local/bin/ollama -v").out

@@ -1,4 +1,4 @@
-"""The tools of a simulated Mac: what they answer, and that no GNU option slips through."""
+"""The tools of a simulated Mac: their output, and that GNU options are refused."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def machine(fleet: Fleet) -> Mac:
     return fleet.mac("mini", ollama="absent")
 
 
-def test_says_what_it_is(run: Run) -> None:
+def test_facts_are_those_of_a_mac(run: Run) -> None:
     assert run("uname -sm").out == "Darwin arm64\n"
     assert run("cat /etc/os-release").code == 1
     assert run("sw_vers -productVersion; sw_vers --productVersion").out == "15.7.1\n15.7.1\n"
@@ -26,25 +26,25 @@ def test_says_what_it_is(run: Run) -> None:
     assert run("dscl . -read /Users/nobody UserShell").code == 56
 
 
-def test_boot_has_a_number_of_its_own(run: Run, machine: Mac) -> None:
+def test_boot_session_uuid_is_stable_within_a_boot(run: Run, machine: Mac) -> None:
     before = run("sysctl -n kern.bootsessionuuid").out
     assert len(before) == 37
     assert run("sysctl -n kern.bootsessionuuid").out == before
 
 
-def test_every_command_that_a_mac_lacks_is_not_found(run: Run) -> None:
+def test_commands_that_a_mac_lacks_are_not_found(run: Run) -> None:
     absent = (
         "timeout flock setsid tac nproc free ss ip getent systemctl journalctl loginctl python3 "
         "zstd realpath sudo"
     )
     script = (
-        f"PATH=$PATH:/usr/local/bin:/usr/sbin:/sbin; for each in {absent}; do $each; echo $?; done"
+        f"PATH=$PATH:/usr/local/bin:/usr/sbin:/sbin; for tool in {absent}; do $tool; echo $?; done"
     )
     assert set(run(script).out.split()) == {"127"}
     assert run("command -v sudo timeout systemctl").out == ""
 
 
-def test_files_by_stat(run: Run, machine: Mac) -> None:
+def test_stat_formats(run: Run, machine: Mac) -> None:
     run("umask 022; printf 123 >file; chmod 640 file; ln -s file link")
     assert run("stat -f '%Su %u %Lp %z %N' file").out == f"ada {machine.uid} 640 3 file\n"
     assert run("stat -f %HT link; stat -L -f %HT link").out == "Symbolic Link\nRegular File\n"
@@ -65,23 +65,25 @@ def test_plutil_lints_and_extracts(run: Run, machine: Mac) -> None:
     assert (broken.code, broken.out.startswith(f"{file}: ")) == (1, True)
 
 
-def test_processes_by_ps_and_pgrep(run: Run, machine: Mac) -> None:
+def test_ps_and_pgrep(run: Run, machine: Mac) -> None:
     line = run("ps -p $$ -o pid=,ppid=,uid=,lstart=,command=").out.split()
     assert line[2] == str(machine.uid)
     assert line[-2:] == ["/bin/sh", "-s"]
-    assert run("pgrep -f 'sh -s'").code == 1, "whoever asks, and its ancestors, are left out"
-    assert run("pgrep -af 'sh -s'").code == 0, "-a takes ancestors in; it does not list"
+    assert run("pgrep -f 'sh -s'").code == 1, "the caller and its ancestors are excluded"
+    assert run("pgrep -af 'sh -s'").code == 0, (
+        "-a includes ancestors; unlike on Linux it prints no command lines"
+    )
     assert run("sleep 60 & pgrep -lx sleep; pkill -x sleep").out.endswith(" sleep\n")
     assert "A=1" in run("A=1 sleep 60 & ps -E -p $! -o command=; kill $!").out
 
 
-def test_power_settings_are_for_root_to_change(run: Run) -> None:
+def test_power_settings_are_changed_by_root_only(run: Run) -> None:
     assert "\n sleep                1\n" in run("pmset -g").out
     refused = run("pmset -a sleep 0")
     assert (refused.code, refused.err) == (77, "Must be run as root to modify settings\n")
 
 
-def test_temporary_files_ignore_the_variable(run: Run, machine: Mac) -> None:
+def test_mktemp_ignores_tmpdir(run: Run, machine: Mac) -> None:
     assert run("TMPDIR=/nowhere mktemp").out.startswith(f"{machine.folder}/run/T/tmp.")
     assert run('mktemp -d "$HOME/x.XXXXXX"').out.startswith(f"{machine.home}/x.")
 
@@ -92,7 +94,7 @@ def test_base64_is_not_wrapped(run: Run) -> None:
     assert run("base64 /dev/null").code == 64
 
 
-def test_plain_tools_work(run: Run) -> None:
+def test_posix_tools_work(run: Run) -> None:
     script = """
         mkdir -p a/b; printf 'x\\ny\\n' >a/f; cp -p a/f a/g; ln -s f a/l; mv -f a/g a/h
         ls -ldn a/f | cut -c 1; tail -n 1 a/h; head -c 1 a/f; echo; grep -v x a/f | tr y z
@@ -153,7 +155,7 @@ REFUSED = [
 ]
 
 
-def test_what_macos_lacks_or_we_do_not_know_is_refused_loudly(run: Run, machine: Mac) -> None:
+def test_unsupported_commands_and_options_are_refused(run: Run, machine: Mac) -> None:
     log = machine.folder / "refused.log"
     for command in REFUSED:
         result = run(command)
@@ -162,5 +164,5 @@ def test_what_macos_lacks_or_we_do_not_know_is_refused_loudly(run: Run, machine:
         log.write_text("")
 
 
-def test_option_after_a_word_is_a_word(run: Run) -> None:
+def test_option_after_a_word_is_an_operand(run: Run) -> None:
     assert run("ls . --all").err.endswith("'--all': No such file or directory\n")

@@ -1,4 +1,4 @@
-"""The simulated Ollama on a machine, made to go wrong in each way it can."""
+"""The faults of the simulated Ollama, each provoked on a machine."""
 
 import json
 import time
@@ -61,18 +61,18 @@ def test_slow_start_accepts_before_it_serves(run: Run, machine: Machine) -> None
     assert httpx.get(machine.endpoint, timeout=5, trust_env=False).text == "Ollama is running"
 
 
-def test_pull_brings_a_model_of_the_library(ollama: httpx.Client) -> None:
+def test_pull_downloads_a_model_of_the_library(ollama: httpx.Client) -> None:
     steps = pull(ollama, "other:8b")
     assert steps[-1] == {"status": "success"}
     first_of_a_layer = next(step for step in steps if "digest" in step)
-    assert "completed" not in first_of_a_layer, "zero is left out"
+    assert "completed" not in first_of_a_layer, "zero is omitted"
     listed = [model["name"] for model in ollama.get("/api/tags").json()["models"]]
     assert set(listed) == {"tiny:latest", "other:8b"}
 
 
-def test_pull_of_what_the_library_lacks_is_an_error_inside_200(ollama: httpx.Client) -> None:
+def test_pull_of_an_unknown_model_is_an_error_inside_200(ollama: httpx.Client) -> None:
     error = {"error": "pull model manifest: file does not exist"}
-    assert pull(ollama, "unheard-of")[-1] == error
+    assert pull(ollama, "unknown")[-1] == error
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,7 @@ def test_pull_can_be_cut(machine: Machine, ollama: httpx.Client) -> None:
         pull(ollama, "other:8b")
 
 
-def test_pull_can_stall_with_the_same_figure_again_and_again(
-    machine: Machine, ollama: httpx.Client
-) -> None:
+def test_pull_can_stall_and_repeat_its_progress(machine: Machine, ollama: httpx.Client) -> None:
     machine.behave(pull_faults={"other:8b": "stall"})
     with ollama.stream("POST", "/api/pull", json={"model": "other:8b"}) as answer:
         lines = answer.iter_lines()
@@ -114,14 +112,14 @@ def test_pull_can_stall_with_the_same_figure_again_and_again(
     assert pull(ollama, "other:8b")[-1] == {"status": "success"}, "a retry succeeds"
 
 
-def test_pull_takes_the_time_it_is_told(machine: Machine, ollama: httpx.Client) -> None:
+def test_pull_takes_the_configured_time(machine: Machine, ollama: httpx.Client) -> None:
     machine.behave(pull_seconds=0.2)
-    started = time.monotonic()
+    start = time.monotonic()
     pull(ollama, "other:8b")
-    assert time.monotonic() - started > 0.4, "weights, template and config"
+    assert time.monotonic() - start > 0.4, "three layers: weights, template, config"
 
 
-def test_gpu_decides_the_default_context(fleet: Fleet) -> None:
+def test_gpu_memory_sets_the_default_context(fleet: Fleet) -> None:
     machine = fleet.linux("gpu", models=["tiny"], vram=24 * 2**30)
     until_answering(machine)
     with httpx.Client(base_url=machine.endpoint, trust_env=False) as ollama:

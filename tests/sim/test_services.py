@@ -1,9 +1,8 @@
-"""systemctl, journalctl and loginctl of a simulated machine, asked as a script on it would."""
+"""systemctl, journalctl and loginctl of a simulated machine, called from scripts on it."""
 
 import os
 import signal
 import time
-from pathlib import Path
 
 import httpx
 import pytest
@@ -16,6 +15,7 @@ from tests.sim.remote import (
     answering,
     connect,
     drop_in,
+    environment_of,
     eventually,
     execute,
     show,
@@ -25,13 +25,11 @@ from tests.sim.remote import (
 
 
 def running_environment(run: Run) -> dict[str, str]:
-    pid = show(run, "MainPID")
-    pairs = Path(f"/proc/{pid}/environ").read_text().split("\0")
-    return dict(pair.split("=", 1) for pair in pairs if pair)
+    return environment_of(show(run, "MainPID"))
 
 
 class TestShow:
-    def test_running_unit_tells_about_itself(self, run: Run, machine: Machine) -> None:
+    def test_properties_of_a_running_unit(self, run: Run, machine: Machine) -> None:
         names = "LoadState,ActiveState,SubState,UnitFileState,NRestarts,Result,NeedDaemonReload"
         assert run(f"systemctl --user show -p {names} ollama").out.splitlines() == [
             "Result=success",
@@ -41,14 +39,14 @@ class TestShow:
             "SubState=running",
             "UnitFileState=enabled",
             "NeedDaemonReload=no",
-        ], "in systemd's order, not in that of the question"
+        ], "in systemd's order, not in the order of the request"
         assert alive(int(show(run, "MainPID")))
         fragment = f"{machine.home}/.config/systemd/user/ollama.service"
         assert show(run, "FragmentPath") == fragment
         assert len(show(run, "InvocationID")) == 32
         assert int(show(run, "ExecMainStartTimestampMonotonic")) > 0
 
-    def test_unit_that_is_not_there_is_no_error(self, run: Run) -> None:
+    def test_show_of_a_missing_unit_succeeds(self, run: Run) -> None:
         result = run("systemctl --user show -p LoadState,ActiveState,MainPID,UnitFileState nothing")
         assert result.out.splitlines() == [
             "MainPID=0",
@@ -66,9 +64,7 @@ class TestShow:
             "Failed to restart ollama.service: Interactive authentication required.\n",
         )
 
-    def test_environment_is_quoted_where_a_shell_would_need_it(
-        self, run: Run, machine: Machine
-    ) -> None:
+    def test_environment_is_quoted_where_a_shell_needs_it(self, run: Run, machine: Machine) -> None:
         values = r""""A=$x" "B=a\"b" "C=a'b" D=a*b E= F=a\\b "G=a\tb" H=é K=a=b "L=a\nb" M=~ O=!x"""
         drop_in(machine, "a", f"Environment={values}", "EnvironmentFile=-/x/%n")
         run("systemctl --user daemon-reload")
@@ -94,7 +90,7 @@ class TestShow:
         assert out.startswith(f"# {machine.home}/.config/systemd/user/ollama.service\n[Unit]\n")
         assert "ollama.service.d/a.conf\n[Service]\nEnvironment=A=1\n" in out
 
-    def test_no_runtime_folder_no_user_manager(self, run: Run) -> None:
+    def test_user_manager_needs_the_runtime_folder(self, run: Run) -> None:
         result = run("unset XDG_RUNTIME_DIR; systemctl --user is-active ollama")
         assert (result.code, result.err) == (1, "Failed to connect to bus: No medium found\n")
 
@@ -110,7 +106,7 @@ class TestChange:
         assert running_environment(run)["OLLAMA_KEEP_ALIVE"] == "24h"
         until_answering(machine)
 
-    def test_changed_file_is_not_seen_before_a_reload(self, run: Run, machine: Machine) -> None:
+    def test_changed_file_needs_a_reload(self, run: Run, machine: Machine) -> None:
         drop_in(machine, "zz", "Environment=A=1")
         assert show(run, "NeedDaemonReload") == "yes"
         assert show(run, "DropInPaths") == ""
@@ -149,16 +145,14 @@ class TestChange:
         run("systemctl --user start ollama")
         assert "A" not in running_environment(run)
 
-    def test_disabled_unit_is_read_afresh_once_it_is_stopped(
-        self, run: Run, machine: Machine
-    ) -> None:
+    def test_disabled_unit_is_read_again_after_a_stop(self, run: Run, machine: Machine) -> None:
         run("systemctl --user disable --now ollama")
         drop_in(machine, "zz", "Environment=A=1")
         assert show(run, "NeedDaemonReload") == "no"
         run("systemctl --user start ollama")
         assert running_environment(run)["A"] == "1"
 
-    def test_unit_whose_file_is_gone_runs_on_and_does_not_restart(
+    def test_unit_whose_file_was_removed_keeps_running_and_cannot_restart(
         self, run: Run, machine: Machine
     ) -> None:
         (machine.home / ".config/systemd/user/ollama.service").unlink()
@@ -203,7 +197,7 @@ class TestChange:
 
 
 class TestSupervision:
-    def test_killed_job_comes_back_after_its_pause(self, run: Run, machine: Machine) -> None:
+    def test_killed_job_is_restarted_after_its_delay(self, run: Run, machine: Machine) -> None:
         drop_in(machine, "fast", "RestartSec=200ms")
         run("systemctl --user daemon-reload")
         pid, invocation = int(show(run, "MainPID")), show(run, "InvocationID")
@@ -213,7 +207,7 @@ class TestSupervision:
         assert show(run, "NRestarts") == "1"
         assert show(run, "InvocationID") != invocation
 
-    def test_stop_during_the_pause_is_final(self, run: Run) -> None:
+    def test_stop_during_the_restart_delay_is_final(self, run: Run) -> None:
         os.kill(int(show(run, "MainPID")), signal.SIGKILL)
         eventually(lambda: show(run, "SubState") == "auto-restart", 2)
         run("systemctl --user stop ollama")
@@ -234,7 +228,9 @@ class TestSupervision:
         run("systemctl --user reset-failed ollama; systemctl --user start ollama")
         assert show(run, "ActiveState") == "active"
 
-    def test_job_that_ignores_term_is_killed_in_the_end(self, run: Run, machine: Machine) -> None:
+    def test_job_that_ignores_term_is_killed_after_the_timeout(
+        self, run: Run, machine: Machine
+    ) -> None:
         machine.behave(ignore_term=True)
         drop_in(machine, "fast", "TimeoutStopSec=300ms")
         run("systemctl --user daemon-reload; systemctl --user restart ollama")
@@ -268,18 +264,18 @@ class TestJournal:
         result = run("journalctl --user -u ollama -o cat --no-pager -n 2")
         assert len(result.out.splitlines()) == 2
 
-    def test_manager_s_own_lines_are_there_and_not_the_job_s(self, run: Run) -> None:
+    def test_messages_of_the_manager_are_not_the_job_s(self, run: Run) -> None:
         assert "Started ollama.service" in run("journalctl --user -u ollama -o cat").out
         invocation = show(run, "InvocationID")
         own = run(f"journalctl --user -o cat _SYSTEMD_INVOCATION_ID={invocation}").out
         assert "Started" not in own
 
-    def test_other_forms_have_time_host_and_pid(self, run: Run) -> None:
+    def test_other_output_formats_have_time_host_and_pid(self, run: Run) -> None:
         line = run("journalctl --user -u ollama -o short-iso -n 1").out
         assert line[:4].isdigit()
         assert " workstation " in line
 
-    def test_nothing_found_is_said(self, run: Run) -> None:
+    def test_an_empty_result_is_reported(self, run: Run) -> None:
         assert run("journalctl --user -u nothing").out == "-- No entries --\n"
         assert run("journalctl --user -u nothing -o cat").out == ""
 
@@ -294,7 +290,7 @@ class TestLingerAndReboot:
             assert shown.out == "no\n"
         eventually(lambda: not machine.processes())
 
-    def test_without_linger_a_script_that_goes_on_keeps_the_manager(self, fleet: Fleet) -> None:
+    def test_without_linger_a_running_script_keeps_the_manager(self, fleet: Fleet) -> None:
         machine = fleet.linux("laptop", linger=False)
         with connect(machine) as client:
             stdin, stdout, _ = client.exec_command("/bin/sh -s")
@@ -304,7 +300,7 @@ class TestLingerAndReboot:
         eventually(lambda: not machine.processes())
         assert (machine.home / "found").read_text() == "active\n"
 
-    def test_with_linger_it_stays(self, fleet: Fleet) -> None:
+    def test_with_linger_the_job_stays(self, fleet: Fleet) -> None:
         machine = fleet.linux("laptop", linger=False)
         with connect(machine) as client:
             assert execute(client, "loginctl enable-linger").code == 0
@@ -312,7 +308,7 @@ class TestLingerAndReboot:
         time.sleep(0.6)
         assert answering(machine)
 
-    def test_reboot_starts_what_is_enabled(self, run: Run, machine: Machine) -> None:
+    def test_reboot_starts_enabled_units(self, run: Run, machine: Machine) -> None:
         before = show(run, "MainPID")
         machine.reboot()
         until_answering(machine)
@@ -320,17 +316,17 @@ class TestLingerAndReboot:
             after = execute(client, "systemctl --user show -p MainPID --value ollama").out.strip()
         assert after not in ("0", before)
 
-    def test_reboot_does_not_start_what_is_disabled(self, run: Run, machine: Machine) -> None:
+    def test_reboot_does_not_start_disabled_units(self, run: Run, machine: Machine) -> None:
         run("systemctl --user disable ollama")
         machine.reboot()
         assert machine.processes() == []
 
-    def test_what_was_written_is_there_after_a_reboot(self, run: Run, machine: Machine) -> None:
+    def test_files_survive_a_reboot(self, run: Run, machine: Machine) -> None:
         drop_in(machine, "zz", "Environment=OLLAMA_KEEP_ALIVE=7h")
         machine.reboot()
         with connect(machine) as client:
             environment = running_environment(lambda script: execute(client, script))
-        assert environment["OLLAMA_KEEP_ALIVE"] == "7h", "a boot reads every file afresh"
+        assert environment["OLLAMA_KEEP_ALIVE"] == "7h", "a boot reads all files again"
 
 
 class TestStrictness:
@@ -351,7 +347,7 @@ class TestStrictness:
             "ollama list",
         ],
     )
-    def test_what_is_not_simulated_is_refused_loudly(
+    def test_commands_that_are_not_simulated_are_refused(
         self, run: Run, machine: Machine, command: str
     ) -> None:
         result = run(command)
@@ -361,7 +357,7 @@ class TestStrictness:
         assert len(log.read_text().splitlines()) == 1
         log.write_text("")
 
-    def test_route_that_is_not_simulated_is_refused_loudly(self, machine: Machine) -> None:
+    def test_routes_that_are_not_simulated_are_refused(self, machine: Machine) -> None:
         until_answering(machine)
         answer = httpx.post(f"{machine.endpoint}/v1/chat/completions", json={}, trust_env=False)
         assert answer.status_code == 501

@@ -1,4 +1,4 @@
-"""The SSH server of a simulated machine: what it does, and all that it must not do."""
+"""The SSH server of a simulated machine: what it accepts and what it refuses."""
 
 import socket
 from functools import partial
@@ -15,22 +15,22 @@ from tests.sim.remote import Run, alive, connect, eventually, execute, listens
 
 
 def take_refusals(machine: Machine) -> list[str]:
-    """What was refused, so that the fixture does not count it as a failure."""
+    """Return the recorded refusals and clear them, so that the fixture does not fail the test."""
     found = machine.refusals()
     (machine.folder / "refused.log").write_text("")
     return found
 
 
-def test_script_on_stdin_runs_with_its_streams_apart_and_its_code(run: Run) -> None:
+def test_script_on_stdin_has_separate_streams_and_an_exit_code(run: Run) -> None:
     result = run("echo out; echo err >&2; exit 7")
     assert (result.out, result.err, result.code) == ("out\n", "err\n", 7)
 
 
-def test_death_by_signal_is_reported_as_a_shell_would(run: Run) -> None:
+def test_death_by_signal_is_reported_as_by_a_shell(run: Run) -> None:
     assert run("kill -9 $$").code == 137
 
 
-def test_session_is_the_machine_s_own(run: Run, machine: Machine) -> None:
+def test_session_has_the_identity_of_its_machine(run: Run, machine: Machine) -> None:
     result = run('echo "$HOME"; pwd; id -un; uname -s; hostname; env | cut -d= -f1 | sort')
     home, folder, user, system, host, *variables = result.out.split()
     assert (home, folder) == (str(machine.home), str(machine.home))
@@ -57,11 +57,11 @@ def test_session_is_never_root(run: Run) -> None:
     assert result.out.endswith("ok\n")
 
 
-def test_sudo_is_as_good_as_not_installed(run: Run) -> None:
+def test_sudo_is_not_found(run: Run) -> None:
     assert run("sudo -n true").code == 127
 
 
-def test_large_input_and_output_come_through_whole(machine: Machine) -> None:
+def test_large_input_and_output_arrive_complete(machine: Machine) -> None:
     data = bytes(range(256)) * 8192
     with connect(machine) as client:
         stdin, stdout, _ = client.exec_command("/bin/sh -s")
@@ -83,7 +83,7 @@ def test_two_scripts_run_at_once_in_one_connection(machine: Machine) -> None:
         assert [out.readline() for _, out, _ in streams] == ["got 0\n", "got 1\n"]
 
 
-def test_lost_connection_ends_the_input_but_not_the_script(run: Run, machine: Machine) -> None:
+def test_dropped_connection_ends_the_input_but_not_the_script(run: Run, machine: Machine) -> None:
     with connect(machine) as client:
         stdin, stdout, _ = client.exec_command("/bin/sh -s")
         stdin.write("trap '' PIPE HUP; echo $$; cat; echo lost 2>/dev/null; echo $? >$HOME/end\n")
@@ -93,7 +93,7 @@ def test_lost_connection_ends_the_input_but_not_the_script(run: Run, machine: Ma
         transport.sock.close()
         eventually((machine.home / "end").exists)
     eventually(lambda: not alive(pid))
-    assert (machine.home / "end").read_text() != "0\n", "its output leads nowhere"
+    assert (machine.home / "end").read_text() != "0\n", "writing its output fails"
 
 
 def test_background_process_outlives_the_session_but_not_the_machine(
@@ -156,7 +156,7 @@ def test_password_wrong_user_and_foreign_key_do_not_log_in(
 
 
 @pytest.mark.parametrize("method", ["password", "keyboard-interactive"])
-def test_a_password_logs_in_where_one_was_set_and_only_that_one(
+def test_only_the_configured_password_logs_in(
     machine: Machine, method: Literal["password", "keyboard-interactive"]
 ) -> None:
     machine.passwords.accepted, machine.passwords.method = "secret", method
@@ -199,9 +199,7 @@ class TestTunnel:
                 assert version in self.ask(client, 11434)
                 assert version in self.ask(client, one.ollama_port)
 
-    def test_ports_of_others_are_as_if_nothing_listened(
-        self, fleet: Fleet, machine: Machine
-    ) -> None:
+    def test_ports_of_other_machines_are_closed(self, fleet: Fleet, machine: Machine) -> None:
         other = fleet.linux("other")
         eventually(lambda: listens(other))
         with connect(machine) as client, pytest.raises(paramiko.ChannelException) as failure:
@@ -222,6 +220,6 @@ def test_host_key_survives_a_reboot(machine: Machine) -> None:
         assert execute(client, "echo back").out == "back\n"
 
 
-def test_silent_client_keeps_nobody_from_a_handshake(machine: Machine) -> None:
+def test_silent_client_does_not_block_other_handshakes(machine: Machine) -> None:
     with socket.create_connection((machine.host, machine.port)), connect(machine) as client:
         assert execute(client, "echo in").out == "in\n"

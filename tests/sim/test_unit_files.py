@@ -1,4 +1,4 @@
-"""Unit and environment files, read as systemd reads them; the host's own systemd is the judge where
+"""Parsing of unit and environment files by systemd's rules; compared with the host's systemd where
 there is one."""
 
 import os
@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fleetsim.systemd.envfile import parse_environment_file
+from fleetsim.systemd.syntax import BadSyntax, parse_environment_file, split
 from fleetsim.systemd.unit import SearchPath, Unit, load
-from fleetsim.systemd.words import BadSyntax, split
 from fleetsim.tools.calls import Call
 from fleetsim.tools.systemd_analyze import SystemdAnalyze
 
@@ -34,7 +33,7 @@ X=1
 
 
 def read(folder: Path, **files: str) -> Unit:
-    """Each keyword is a file: `unit`, or the name of a drop-in."""
+    """Load a unit from files: the keyword `unit`, and a keyword per drop-in."""
     (folder / "x.service.d").mkdir(exist_ok=True)
     for name, text in files.items():
         path = "x.service" if name == "unit" else f"x.service.d/{name}.conf"
@@ -70,7 +69,7 @@ def test_words_of_a_setting(text: str, words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ['"open', r"A=\q", "A=\\", r"A=\x0", r"A=\x00"])
-def test_bad_words_are_rejected(text: str) -> None:
+def test_invalid_words_are_rejected(text: str) -> None:
     with pytest.raises(BadSyntax):
         split(text)
 
@@ -98,7 +97,7 @@ def test_environment_file(text: str, found: list[tuple[str, str]]) -> None:
     assert parse_environment_file(text) == found
 
 
-def test_later_drop_in_wins_and_the_unit_loses(tmp_path: Path) -> None:
+def test_later_drop_in_overrides_the_unit(tmp_path: Path) -> None:
     unit = read(
         tmp_path,
         unit="[Service]\nExecStart=/bin/true\nEnvironment=A=unit B=unit\n",
@@ -119,7 +118,7 @@ def test_empty_assignment_clears_the_list(tmp_path: Path) -> None:
     assert unit.environment == {"B": "2"}
 
 
-def test_folder_that_comes_first_wins(tmp_path: Path) -> None:
+def test_first_folder_wins(tmp_path: Path) -> None:
     first, second = tmp_path / "1", tmp_path / "2"
     for folder in (second, first):
         (folder / "x.service.d").mkdir(parents=True)
@@ -136,7 +135,7 @@ def test_specifiers_and_joined_lines(tmp_path: Path) -> None:
     assert unit.environment == {"A": "x.service"}
 
 
-def test_unit_without_a_command_is_bad(tmp_path: Path) -> None:
+def test_unit_without_a_command_is_invalid(tmp_path: Path) -> None:
     assert read(tmp_path, unit="[Service]\nRestart=always\n").load_state == "bad-setting"
 
 
@@ -161,7 +160,9 @@ def test_setting_that_is_not_simulated_is_refused(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_verify_says_what_the_real_one_says(tmp_path: Path, unit: str, drop_in: str) -> None:
+def test_verify_prints_the_warnings_of_the_real_one(
+    tmp_path: Path, unit: str, drop_in: str
+) -> None:
     folder = tmp_path / ".config/systemd/user"
     (folder / "x.service.d").mkdir(parents=True)
     (folder / "x.service").write_text(unit)

@@ -1,39 +1,62 @@
-"""Ollama has no passwords: who reaches its port may use, fill and empty it."""
-
-from __future__ import annotations
+"""Ollama has no authentication: anyone who reaches its port can use, fill and empty it."""
 
 import ipaddress
-from collections.abc import Iterator
 
+from fleetctl.audit import Audited, Found, check
 from fleetctl.model import address
-from fleetctl.model.facts import Facts, Unknown
-from fleetctl.model.fleet import Node
-from fleetctl.model.plan import Finding, Level
+from fleetctl.model.facts import Unknown
+from fleetctl.model.plan import Level
 
-_ACKNOWLEDGE = "or say `exposure: acknowledged` for the node"
+_ACKNOWLEDGE = "or set `exposure: acknowledged` for the node"
 _PRIVATE = f"set ollama.host to a private address, {_ACKNOWLEDGE}"
 
 
-def findings(node: Node, facts: Facts) -> Iterator[Finding]:
-    if node.exposure_acknowledged:
-        return
-    if "*" in node.environment.get("OLLAMA_ORIGINS", "").split(","):
-        text = "OLLAMA_ORIGINS=* lets every web page use the node"
-        yield Finding(Level.EXPOSURE, text, f"name the pages, {_ACKNOWLEDGE}")
-    host, _ = address.split_host_port(node.listens)
-    if address.is_loopback(host):
-        return
-    known = facts.host.addresses
-    if not isinstance(known, Unknown) and not address.is_address(host):
-        known = Unknown(f"ollama.host is the name {host!r}, and not an address")
+@check("EX001", Level.EXPOSURE, "every web page may use the node")
+def _origins(audited: Audited) -> Found:
+    node = audited.node
+    origins = node.environment.get("OLLAMA_ORIGINS", "").split(",")
+    if "*" in origins and not node.exposure_acknowledged:
+        yield "OLLAMA_ORIGINS=* lets every web page use the node", f"name the pages, {_ACKNOWLEDGE}"
+
+
+@check("EX002", Level.EXPOSURE, "Ollama would be open to the internet")
+def _public_v4(audited: Audited) -> Found:
+    if public := [text for text in _reached(audited) if ":" not in text]:
+        at = ", ".join(public)
+        yield f"Ollama on {audited.node.listens} would be open to the internet at {at}", _PRIVATE
+
+
+@check("EX003", Level.WARNING, "Ollama may be reached from the internet by IPv6")
+def _public_v6(audited: Audited) -> Found:
+    public = _reached(audited)
+    if public and all(":" in text for text in public):
+        at = ", ".join(public)
+        yield f"Ollama on {audited.node.listens} may be reached from the internet at {at}", _PRIVATE
+
+
+@check("EX004", Level.UNKNOWN, "whether Ollama is exposed")
+def _unknown(audited: Audited) -> Found:
+    known = _addresses(audited)
     if isinstance(known, Unknown):
-        yield Finding(Level.UNKNOWN, f"whether it is exposed is not known, because {known.why}")
-        return
+        yield f"whether it is exposed is not known, because {known.why}", None
+
+
+def _reached(audited: Audited) -> list[str]:
+    """The public addresses of the machine at which Ollama would answer."""
+    known = _addresses(audited)
+    if isinstance(known, Unknown):
+        return []
+    host, _ = address.split_host_port(audited.node.listens)
     reached = [own for own in known if host in (*address.ANY, own)]
-    public = [text for text in reached if ipaddress.ip_address(text).is_global]
-    if v4 := [text for text in public if ":" not in text]:
-        text = f"Ollama on {node.listens} would be open to the internet at {', '.join(v4)}"
-        yield Finding(Level.EXPOSURE, text, _PRIVATE)
-    elif public:
-        text = f"Ollama on {node.listens} may be reached from the internet at {', '.join(public)}"
-        yield Finding(Level.WARNING, text, _PRIVATE)
+    return [text for text in reached if ipaddress.ip_address(text).is_global]
+
+
+def _addresses(audited: Audited) -> tuple[str, ...] | Unknown:
+    """Those of the machine; none where it does not matter."""
+    host, _ = address.split_host_port(audited.node.listens)
+    if audited.node.exposure_acknowledged or address.is_loopback(host):
+        return ()
+    known = audited.facts.host.addresses
+    if not isinstance(known, Unknown) and not address.is_address(host):
+        return Unknown(f"ollama.host is the name {host!r}, and not an address")
+    return known

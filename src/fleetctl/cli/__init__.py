@@ -1,10 +1,8 @@
 """The command line: click commands, one module a verb family.
 
-A command turns flags into calls and a result into an exit code. Whatever is slow to import is
-imported inside the command, so that help, completion and usage errors answer at once.
+A command turns flags into calls and a result into an exit code. What is slow to import is imported
+inside the command, so that help, completion and usage errors start fast.
 """
-
-from __future__ import annotations
 
 import sys
 from typing import NoReturn
@@ -12,18 +10,7 @@ from typing import NoReturn
 import click
 
 from fleetctl import __version__
-from fleetctl.cli import (
-    check,
-    completion,
-    demo,
-    docs,
-    guard,
-    inventory,
-    mac_report,
-    project,
-    provision,
-    trust,
-)
+from fleetctl.cli import apply, demo, docs, guard, inventory, project, restore, trust
 
 
 class _Commands(click.Group):
@@ -54,20 +41,19 @@ for _command in (
     project.init,
     inventory.validate,
     inventory.inventory,
-    check.check,
-    check.plan,
-    check.apply,
-    provision.provision,
+    apply.check,
+    apply.plan,
+    apply.apply,
+    apply.provision,
     trust.trust,
-    provision.history,
-    provision.restore,
-    provision.remove,
-    provision.unlock,
+    restore.history,
+    restore.restore,
+    restore.remove,
+    restore.unlock,
     inventory.schema,
     docs.docs,
-    completion.completion,
+    docs.completion,
     demo.demo,
-    mac_report.mac_report,
 ):
     cli.add_command(_command)
 

@@ -1,4 +1,4 @@
-"""A minute to believe it: demo."""
+"""The real commands on simulated machines: demo."""
 
 from __future__ import annotations
 

@@ -45,9 +45,9 @@ def run(command: click.Command, arguments: Sequence[str]) -> int:
 
 
 def leave(code: int) -> NoReturn:
-    """Ends the process without taking it apart first, which would take a tenth of a second.
+    """Ends the process without the interpreter's clean-up, which would take a tenth of a second.
 
-    What is still in a buffer then cannot be written, and nobody tries again and complains.
+    Buffers are flushed first; output that cannot be written is dropped without a message.
     """
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError, OSError, ValueError):

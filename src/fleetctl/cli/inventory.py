@@ -1,9 +1,6 @@
-"""Looking at an inventory: validate, inventory, schema."""
-
-from __future__ import annotations
+"""Commands that read an inventory and contact no node: validate, inventory, schema."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -11,21 +8,19 @@ from fleetctl.cli import options
 from fleetctl.errors import Exit, FleetError
 from fleetctl.ui import console
 
-if TYPE_CHECKING:
-    from fleetctl.inventory.problems import Problem
-    from fleetctl.model.fleet import Fleet, Node
-
 
 @click.command()
 @options.inventory_file
-@click.option("--strict", is_flag=True, help="Take warnings for errors.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @options.output
 def validate(file: Path | None, strict: bool, as_json: bool) -> None:
-    """Say everything that is wrong with the inventory.
+    """Validate the inventory.
 
-    Playbooks of your own are looked at too.
+    Playbooks of the project are validated too.
     """
-    fleet, warnings = _loaded(file)
+    from fleetctl.project import load_with_warnings
+
+    fleet, warnings = load_with_warnings(file)
     for playbook in sorted((fleet.root / "playbooks").glob("*.yaml")):
         from fleetctl.playbook import read_playbook
 
@@ -38,24 +33,25 @@ def validate(file: Path | None, strict: bool, as_json: bool) -> None:
         problems = [problem.document() for problem in warnings]
         console.document({"file": str(fleet.file), "valid": True, **counts, "warnings": problems})
     else:
-        said = ", ".join(
+        summary = ", ".join(
             f"{count} {kind[:-1] if count == 1 else kind}" for kind, count in counts.items()
         )
-        console.result(f"{fleet.file}: valid: {said}")
+        console.result(f"{fleet.file}: valid: {summary}")
 
 
 @click.command()
 @options.inventory_file
 @options.limit
-@click.option("--graph", is_flag=True, help="Groups, nodes, models and agents as a tree.")
-@click.option("--ansible", is_flag=True, help="The JSON of a dynamic inventory for Ansible.")
+@click.option("--graph", is_flag=True, help="Print groups, nodes, models and agents as a tree.")
+@click.option("--ansible", is_flag=True, help="Print the JSON of a dynamic inventory for Ansible.")
 @options.output
 def inventory(
     file: Path | None, limit: str | None, graph: bool, ansible: bool, as_json: bool
 ) -> None:
-    """Show what each node will be, and where each value comes from."""
-    from fleetctl.inventory.select import select
-    from fleetctl.ui import ansible as ansible_json
+    """Show the effective settings of each node and their origin."""
+    from fleetctl.inventory import select
+    from fleetctl.project import load_fleet
+    from fleetctl.ui import documents
     from fleetctl.ui import fleet as fleet_text
 
     if graph + ansible + as_json > 1:
@@ -63,9 +59,9 @@ def inventory(
     fleet = load_fleet(file)
     nodes = select(fleet, limit)
     if ansible:
-        console.foreign_document(ansible_json.inventory(fleet, nodes))
+        console.foreign_document(documents.ansible_inventory(fleet, nodes))
     elif as_json:
-        console.document(fleet_text.document(fleet, nodes))
+        console.document(documents.of_fleet(fleet, nodes))
     else:
         for line in (fleet_text.graph if graph else fleet_text.values)(fleet, nodes):
             console.result(line)
@@ -75,32 +71,6 @@ def inventory(
 @options.output
 def schema(as_json: bool) -> None:
     """Print the JSON Schema of an inventory, for editors."""
-    from fleetctl.inventory.json_schema import json_schema
+    from fleetctl.inventory import json_schema
 
     console.foreign_document(json_schema())
-
-
-def one_node(fleet: Fleet, name: str) -> Node:
-    """A node that is reached by SSH, or this machine, by its name."""
-    node = fleet.nodes.get(name)
-    if node is None or node.ssh is None:
-        from fleetctl.inventory.problems import did_you_mean
-
-        what = "is only routed to, and never touched" if node else f"is not in {fleet.file}"
-        hint = None if node else did_you_mean(name, fleet.nodes)
-        raise FleetError(f"{name} {what}", hint=hint, exit_code=Exit.USAGE)
-    return node
-
-
-def load_fleet(file: Path | None) -> Fleet:
-    return _loaded(file)[0]
-
-
-def _loaded(file: Path | None) -> tuple[Fleet, list[Problem]]:
-    """The inventory; what is doubtful about it is said at once."""
-    from fleetctl.inventory.load import find, load
-
-    fleet, warnings = load(find(file))
-    for problem in warnings:
-        console.talk(console.printable(problem.line(str(fleet.file), kind="warning: ")))
-    return fleet, warnings

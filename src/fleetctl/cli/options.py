@@ -1,21 +1,17 @@
-"""Options that several commands share, and the questions that go with them."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 import functools
 import math
-import shlex
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fleetctl.errors import Exit, FleetError
-from fleetctl.model.rollout import Rollout, Share
-from fleetctl.ui import console
+from fleetctl.model.options import Flags, Rollout, Share
 
 Decorator = Callable[[Any], Any]
 
@@ -29,16 +25,16 @@ _READABLE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 output = _together(
     click.option("--json", "as_json", is_flag=True, help="Print a JSON document."),
-    # the guard looks for it by itself
+    # guard.py reads it from the command line
     click.option("--debug", is_flag=True, expose_value=False, help="Show tracebacks."),
 )
 
-# No option holds a password: the command lines of all processes can be read by everybody.
+# No option takes a password: every user can read the command lines of all processes.
 login_password = _together(
     click.option(
         "--ask-password",
         is_flag=True,
-        help="Log in with a password once, and let your key in, as ssh-copy-id does.",
+        help="Log in with a password once, and add your key, as ssh-copy-id does.",
     ),
     click.option("--password-file", type=_READABLE, help="File with that password, for batch use."),
 )
@@ -49,7 +45,6 @@ inventory_file = click.option(
     "--config",
     "file",
     type=click.Path(path_type=Path),
-    envvar="FLEETCTL_INVENTORY",
     help="Inventory  [default: inventory/fleet.yaml, fleet.yaml]",
 )
 
@@ -59,14 +54,14 @@ limit = click.option(
 
 
 class _Seconds(click.FloatRange):
-    """A time that can be waited for, which `nan` is not."""
+    """A duration; `nan` is refused."""
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         seconds = float(super().convert(value, param, ctx))
         if math.isnan(seconds):
-            self.fail(f"{value!r} is no number of seconds.", param, ctx)
+            self.fail(f"{value!r} is not a number of seconds.", param, ctx)
         return seconds
 
 
@@ -85,32 +80,11 @@ def _share(text: str) -> Share:
 
 
 def _at_least_one(text: str) -> Share:
-    """A percentage of few nodes is one too."""
+    """Like `_share`; a percentage that rounds down to none means one."""
     share = _share(text)
     if not text.endswith("%") and not share(1):
         raise click.BadParameter("at least 1 node must be allowed to be down.")
     return share
-
-
-@dataclass(frozen=True, slots=True)
-class Flags:
-    """What all commands that look at nodes can be told."""
-
-    file: Path | None
-    timeout: float
-    ask_sudo_password: bool
-    sudo_password_file: Path | None
-    as_json: bool
-    only: tuple[str, ...] = ()
-    diff: bool = True
-    forks: int = 32
-    json_events: bool = False
-    limit: str | None = None
-
-    @property
-    def attended(self) -> bool:
-        """Whether somebody sits at the terminal."""
-        return at_terminal() and not self.as_json and not self.json_events
 
 
 _REACHING: list[Decorator] = [
@@ -144,7 +118,7 @@ _LOOKING: list[Decorator] = [
         type=click.IntRange(min=1),
         default=32,
         show_default=True,
-        help="Nodes to see to in parallel.",
+        help="Nodes to process in parallel.",
     ),
     *_SHOWING,
 ]
@@ -162,21 +136,21 @@ _CHANGING: list[Decorator] = [
         "--max-fail",
         type=_share,
         metavar="N|N%",
-        help="Leave the rest alone when more nodes have failed.",
+        help="Skip the rest when more nodes have failed.",
     ),
     click.option(
         "--health-timeout",
         type=SECONDS,
         default=60.0,
         show_default=True,
-        help="Seconds for a restarted Ollama to be well.",
+        help="Seconds to become healthy after a restart.",
     ),
     click.option(
         "--settle",
         type=_SECONDS_OR_NONE,
         default=3.0,
         show_default=True,
-        help="Seconds for which it must then stay up.",
+        help="Seconds that it must then stay up.",
     ),
     click.option("--wait-idle", is_flag=True, help="Restart only when no client is connected."),
 ]
@@ -196,55 +170,8 @@ def _gathered(kind: type[Flags | Rollout], decorators: list[Decorator], name: st
     return _together(*decorators, decorate)
 
 
-reaching = _gathered(Flags, _REACHING, "flags")
-showing = _gathered(Flags, _SHOWING, "flags")
-looking = _gathered(Flags, _LOOKING, "flags")
-looking_at_some = _gathered(Flags, [limit, *_LOOKING], "flags")
-changing = _gathered(Rollout, _CHANGING, "how")
-
-
-def again(command: str, flags: Flags, nodes: tuple[str, ...] = ()) -> str:
-    """Another command for the same inventory, nodes and steps, as they were said in this one."""
-    words = ["fleetctl", command]
-    source = click.get_current_context().get_parameter_source("file")
-    if source == click.core.ParameterSource.COMMANDLINE:
-        words += ["-i", str(flags.file)]
-    if limit := ",".join(nodes) or flags.limit:
-        words += ["--limit", limit]
-    for kind in flags.only:
-        words += ["--only", kind]
-    return shlex.join(words)
-
-
-def at_terminal() -> bool:
-    """Whether questions can be answered. Python has no stdin where it was closed."""
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
-def password_source(
-    ask: bool, file: Path | None, prompt: str = "Password of sudo"
-) -> Callable[[], str] | None:
-    if file is not None:
-        return lambda: file.read_text().split("\n")[0]
-    return functools.partial(_asked_password, prompt) if ask else None
-
-
-def _asked_password(prompt: str) -> str:
-    if not at_terminal():
-        what = "there is no terminal on which a password could be asked for"
-        raise FleetError(what, hint="name a file that holds it, see --help", exit_code=Exit.USAGE)
-    return str(click.prompt(prompt, hide_input=True, err=True))
-
-
-def confirmed(question: str, *, somebody: bool) -> bool:
-    """What a person at the terminal says; without one, no."""
-    if not somebody:
-        console.talk("nothing was changed: there is nobody to ask; say --yes to go on")
-        return False
-    return click.confirm(question, err=True)
-
-
-def ask_about_host_key(name: str, fingerprint: str) -> bool:
-    """As ssh asks; only a whole word is an answer."""
-    text = f"The host key of {name} is not known: {fingerprint}. Is it right?"
-    return click.prompt(text, type=click.Choice(["yes", "no"]), err=True) == "yes"
+for_node = _gathered(Flags, _REACHING, "flags")
+for_plan = _gathered(Flags, _SHOWING, "flags")
+for_nodes = _gathered(Flags, _LOOKING, "flags")
+for_selected_nodes = _gathered(Flags, [limit, *_LOOKING], "flags")
+for_changes = _gathered(Rollout, _CHANGING, "rollout")

@@ -1,11 +1,9 @@
 """`NAME=value` for a `.env` file, read alike by python-dotenv, by a shell and by docker compose.
 
-They agree on little. Single quotes are safe unless the value holds a quote, a backslash that
-python-dotenv would take for an escape, or `${`, which it expands even there. Double quotes are
-safe for a value with single quotes and nothing that a shell would expand. The rest is refused.
+Single quotes are safe unless the value contains a quote, a backslash that python-dotenv would take
+for an escape, or `${`, which it expands even there. Double quotes are safe for a value with single
+quotes and nothing that a shell would expand. Any other value is refused.
 """
-
-from __future__ import annotations
 
 import re
 

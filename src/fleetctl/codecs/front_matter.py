@@ -1,10 +1,8 @@
 """Markdown with YAML front matter: agent files.
 
 The block must open at the first byte of the file, or Claude Code silently ignores the whole file.
-Every value stands on the line of its key, so no `---` inside a value can close the block.
+Every value is on the line of its key, so no `---` inside a value can close the block.
 """
-
-from __future__ import annotations
 
 import re
 
@@ -15,8 +13,15 @@ encode = yaml_flow.encode
 _BLOCK = re.compile(r"\A---\n(.*?^)---\n", re.DOTALL | re.MULTILINE)
 
 
-def encode_body(text: str) -> str:
-    """The Markdown below the block, which is taken as it is."""
+def is_body(before: str) -> bool:
+    """Whether text that follows `before` is below the closing line of the block."""
+    return _BLOCK.match(before) is not None
+
+
+def encode_body(text: object) -> str:
+    """Markdown below the block, which needs no quoting."""
+    if not isinstance(text, str):
+        raise TypeError(f"{type(text).__name__} is not text")
     refuse_nul_and_surrogates(text, "Markdown")
     if "\r" in text:
         raise Unrepresentable(text, "Markdown", "readers turn its carriage return into a line feed")

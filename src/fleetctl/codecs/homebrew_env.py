@@ -1,6 +1,4 @@
-"""Homebrew's `services/NAME.env`: lines of `NAME=value`, trimmed and otherwise taken as is."""
-
-from __future__ import annotations
+"""Homebrew's `services/NAME.env`: lines of `NAME=value`, trimmed and never unquoted."""
 
 import re
 
@@ -13,9 +11,9 @@ _ASSIGNMENT = re.compile(r"^(\w+)=([^\n]*)$", re.ASCII | re.MULTILINE)
 def encode(value: str) -> str:
     refuse_nul_and_surrogates(value, _FORM)
     if "\n" in value or "\r" in value:
-        raise Unrepresentable(value, _FORM, "it holds a line break")
+        raise Unrepresentable(value, _FORM, "it contains a line break")
     if value != value.strip():
-        raise Unrepresentable(value, _FORM, "Homebrew takes away blanks at its ends")
+        raise Unrepresentable(value, _FORM, "Homebrew trims blanks at its ends")
     return value
 
 

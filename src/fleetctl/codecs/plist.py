@@ -1,7 +1,5 @@
 """Apple property lists in XML: the text between `<string>` and `</string>`."""
 
-from __future__ import annotations
-
 import plistlib
 import re
 from xml.sax.saxutils import escape
@@ -22,5 +20,5 @@ def encode(value: str) -> str:
 
 
 def decode(text: str) -> object:
-    """The whole list; macOS refuses what plistlib refuses, and so do we."""
+    """The whole property list; macOS refuses what plistlib refuses."""
     return plistlib.loads(text.encode(), fmt=plistlib.FMT_XML)

@@ -1,10 +1,8 @@
 """`export NAME=value` for a file that shells source: dash, bash, zsh, busybox sh, ksh, fish.
 
-fish reads `\\` inside single quotes as an escape and the others do not, so a backslash stands in
-double quotes of its own, where they all agree.
+fish reads `\\` inside single quotes as an escape and the others do not, so a backslash is written
+in double quotes of its own, which all of them read alike.
 """
-
-from __future__ import annotations
 
 import re
 

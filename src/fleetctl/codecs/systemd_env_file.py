@@ -1,10 +1,8 @@
 """systemd's `EnvironmentFile=`: lines of `NAME="value"`.
 
-systemd reads it by its own rules, not a shell's. Between double quotes a backslash takes the
-next character as it is; everything else (line breaks, `%`, `'`) stands for itself.
+systemd reads it by its own rules, not a shell's. Between double quotes a backslash makes the next
+character literal; everything else (line breaks, `%`, `'`) is literal already.
 """
-
-from __future__ import annotations
 
 import re
 

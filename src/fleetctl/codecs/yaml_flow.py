@@ -1,11 +1,9 @@
 """YAML values in flow style on one line, read alike by YAML 1.1 and 1.2 parsers.
 
 Text is always in double quotes, so `NO`, `22:22`, `1.10` and `---` stay text. Printable characters
-stand for themselves; the rest is escaped, line separators and the byte order mark among it, since
-parsers fold or drop them.
+are literal; the rest is escaped, including line separators and the byte order mark, which parsers
+fold or drop.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
@@ -33,7 +31,7 @@ def encode(value: object) -> str:
             return "{" + ", ".join(f"{encode(k)}: {encode(v)}" for k, v in value.items()) + "}"
         case Sequence():
             return "[" + ", ".join(map(encode, value)) + "]"
-    raise TypeError(f"no YAML for {type(value).__name__}")
+    raise TypeError(f"{type(value).__name__} cannot be written as YAML")
 
 
 def decode(text: str) -> object:

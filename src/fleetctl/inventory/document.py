@@ -1,21 +1,19 @@
 """YAML text → plain values, strictly.
 
-A value means what it looks like. Only `true`, `false`, `null`, `~`, nothing at all, and decimal
-integers are more than text, so `NO`, `22:22`, `1.10` and `017` stay as they were written. Duplicate
-keys, tags, merge keys and several documents are errors. Budgets for size, depth and aliases are
-kept while the text is read, so that a hostile file costs no more than an honest one.
+Only `true`, `false`, `null`, `~`, an empty value and decimal integers are converted; everything
+else is text, so `NO`, `22:22`, `1.10` and `017` stay as written. Duplicate keys, tags, merge keys
+and several documents are errors. Size, depth and the expansion of aliases are limited while
+reading, so a hostile file cannot use much time or memory.
 """
-
-from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 
-from fleetctl.inventory.problems import InvalidFile, Path, Position, Problem
+from fleetctl.inventory.problems import InvalidFile, KeyPath, Position, Problem
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 32
@@ -29,24 +27,24 @@ _WORDS: dict[str, bool | None] = {"": None, "~": None, "null": None, "true": Tru
 
 
 class _Unreadable(Exception):
-    """The text ends or breaks off in a way that leaves nothing to validate."""
+    """The text cannot be parsed, so there are no values to validate."""
 
-    def __init__(self, what: str, right: str | None = None, at: Position | None = None) -> None:
+    def __init__(self, what: str, hint: str | None = None, at: Position | None = None) -> None:
         super().__init__(what)
-        self.problem = Problem((), f"the file {what}", right, at)
+        self.problem = Problem((), f"the file {what}", hint, at)
 
 
 @dataclass(slots=True)
 class Document:
-    """The value of a document, and what is wrong with its form."""
+    """The value of a document, and the problems of its form (duplicate keys, tags …)."""
 
     value: Value = None
     problems: list[Problem] = field(default_factory=list)
-    positions: dict[Path, Position] = field(default_factory=dict)
+    positions: dict[KeyPath, Position] = field(default_factory=dict)
 
 
 def read(data: bytes, file: str) -> Document:
-    """What a file holds that has these bytes."""
+    """The document in these bytes; raises InvalidFile where they cannot be parsed."""
     try:
         return parse(data)
     except _Unreadable as error:
@@ -54,7 +52,7 @@ def read(data: bytes, file: str) -> Document:
 
 
 def parse(data: bytes, *, with_positions: bool = False) -> Document:
-    """Positions of all values cost as much again; they are only needed to report an error."""
+    """Recording positions doubles the time, so it is only done to report an error."""
     events = _events(_text(data))
     reader = _Reader(events, with_positions)
     documents = 0
@@ -64,14 +62,14 @@ def parse(data: bytes, *, with_positions: bool = False) -> Document:
                 documents += 1
                 if documents > 1:
                     at = _position(event.start_mark)
-                    raise _Unreadable("holds a second document", "delete the `---`", at)
+                    raise _Unreadable("contains a second document", "delete the `---`", at)
             case yaml.NodeEvent():
                 reader.document.value = reader.value(event, ())
     return reader.document
 
 
 def located(problems: Iterable[Problem], data: bytes) -> list[Problem]:
-    """The same problems, in the order of the document, each with the place nearest to it."""
+    """The problems in the order of the file, each with the position of its nearest parent."""
     positions = parse(data, with_positions=True).positions
 
     def at(problem: Problem) -> Position:
@@ -80,13 +78,13 @@ def located(problems: Iterable[Problem], data: bytes) -> list[Problem]:
             where = where[:-1]
         return problem.at or positions.get(where, Position(1, 1))
 
-    placed = [Problem(each.where, each.what, each.right, at(each)) for each in problems]
-    return sorted(placed, key=lambda each: each.at.line if each.at else 0)
+    placed = [replace(problem, at=at(problem)) for problem in problems]
+    return sorted(placed, key=lambda problem: problem.at.line if problem.at else 0)
 
 
 def _text(data: bytes) -> str:
     if len(data) > MAX_BYTES:
-        raise _Unreadable(f"has more than {MAX_BYTES // 2**20} MiB", "split the fleet")
+        raise _Unreadable(f"is larger than {MAX_BYTES // 2**20} MiB", "split the fleet")
     if data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
         raise _Unreadable("starts with a byte order mark", "save it as UTF-8 without one")
     try:
@@ -98,7 +96,7 @@ def _text(data: bytes) -> str:
         at = _position_after(text[: found.start()])
         if found[0] == "\r":
             raise _Unreadable("has Windows line endings (CRLF)", "save it with LF endings", at)
-        raise _Unreadable(f"holds the control character U+{ord(found[0]):04X}", "delete it", at)
+        raise _Unreadable(f"contains the control character U+{ord(found[0]):04X}", "delete it", at)
     return text
 
 
@@ -107,7 +105,7 @@ def _position_after(text: str) -> Position:
 
 
 def _position(mark: Any) -> Position:
-    """Of a mark, for which the C parser has a class of its own."""
+    """`mark` is of PyYAML's class or of the C parser's own."""
     return Position(mark.line + 1, mark.column + 1) if mark else Position(1, 1)
 
 
@@ -127,7 +125,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 
 class _Reader:
-    """Builds values from the parser's events, and goes no deeper than a file may be nested."""
+    """Builds values from the parser's events, within the limits for depth and aliases."""
 
     def __init__(self, events: Iterator[yaml.Event], with_positions: bool) -> None:
         self.document = Document()
@@ -137,8 +135,8 @@ class _Reader:
         self._values = 0
         self._aliased = 0
 
-    def value(self, event: yaml.Event, path: Path, key: yaml.Event | None = None) -> Value:
-        """What begins with this event; in a mapping it is found at its key."""
+    def value(self, event: yaml.Event, path: KeyPath, key: yaml.Event | None = None) -> Value:
+        """The value that starts with this event; the position of a mapping's value is its key."""
         if self._with_positions:
             self.document.positions[path] = _position((key or event).start_mark)
         before = self._values
@@ -161,22 +159,22 @@ class _Reader:
             self._anchors[event.anchor] = (value, self._values - before)
         return value
 
-    def _list(self, path: Path) -> list[Value]:
+    def _list(self, path: KeyPath) -> list[Value]:
         items: list[Value] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
             items.append(self.value(event, (*path, len(items))))
         return items
 
-    def _mapping(self, path: Path) -> dict[str, Value]:
+    def _mapping(self, path: KeyPath) -> dict[str, Value]:
         entries: dict[str, Value] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             key = self._key(event, path)
             if key in entries:
-                self._problem(event, path, f"the key {key!r} is there twice", "delete one of them")
+                self._problem(event, path, f"the key {key!r} appears twice", "delete one of them")
             entries[key] = self.value(next(self._events), (*path, key), event)
         return entries
 
-    def _key(self, event: yaml.Event, path: Path) -> str:
+    def _key(self, event: yaml.Event, path: KeyPath) -> str:
         if isinstance(event, yaml.AliasEvent):
             at = _position(event.start_mark)
             raise _Unreadable("has an alias for a key", "write the key out", at)
@@ -185,32 +183,34 @@ class _Reader:
             raise _Unreadable("has a key that is not text", "quote it", at)
         self._refuse_tag(event, path)
         if event.implicit[0] and event.value == "<<":
-            right = "use `groups` or `defaults`"
-            self._problem(event, path, "a merge key (<<) is not supported", right)
+            hint = "use `groups` or `defaults`"
+            self._problem(event, path, "a merge key (<<) is not supported", hint)
         return event.value
 
     def _alias(self, event: yaml.AliasEvent) -> Value:
         at = _position(event.start_mark)
         if event.anchor not in self._anchors:
-            right = "an anchor must stand before its alias, not around it"
-            raise _Unreadable(f"has an alias *{event.anchor} without an anchor", right, at)
+            hint = "define the anchor before its alias, and not around it"
+            raise _Unreadable(f"has an alias *{event.anchor} without an anchor", hint, at)
         value, size = self._anchors[event.anchor]
         self._values += size - 1
         self._aliased += size
         if self._aliased > MAX_ALIASED:
-            raise _Unreadable("grows beyond all bounds by its aliases", "write it out", at)
+            raise _Unreadable("expands to too many values by its aliases", "write them out", at)
         return value
 
-    def _refuse_tag(self, event: yaml.ScalarEvent | yaml.CollectionStartEvent, path: Path) -> None:
+    def _refuse_tag(
+        self, event: yaml.ScalarEvent | yaml.CollectionStartEvent, path: KeyPath
+    ) -> None:
         if event.tag is not None and event.tag != "!":
-            self._problem(event, path, f"the tag {event.tag} is not supported", "take it out")
+            self._problem(event, path, f"the tag {event.tag} is not supported", "delete it")
 
-    def _problem(self, event: yaml.Event, path: Path, what: str, right: str) -> None:
-        self.document.problems.append(Problem(path, what, right, _position(event.start_mark)))
+    def _problem(self, event: yaml.Event, path: KeyPath, what: str, hint: str) -> None:
+        self.document.problems.append(Problem(path, what, hint, _position(event.start_mark)))
 
 
 def _scalar(event: yaml.ScalarEvent) -> Value:
-    if event.implicit[0]:  # it stands there without quotes
+    if event.implicit[0]:  # not quoted
         if event.value in _WORDS:
             return _WORDS[event.value]
         if _INTEGER.fullmatch(event.value):

@@ -1,7 +1,5 @@
 """The commented reference inventory: `init` writes it, `docs` prints it, `schema` quotes it."""
 
-from __future__ import annotations
-
 import re
 
 from fleetctl import packaged
@@ -13,8 +11,8 @@ def text() -> str:
     return (packaged.folder("inventory") / "reference.yaml").read_text()
 
 
-def explanations() -> dict[tuple[str, ...], str]:
-    """What the comment above each key says, by the key's path; the first one of a path counts."""
+def descriptions() -> dict[tuple[str, ...], str]:
+    """The comment above each key, by the key's path; the first comment of a path counts."""
     found: dict[tuple[str, ...], str] = {}
     path: list[tuple[int, str]] = []
     comment: list[str] = []
@@ -32,7 +30,7 @@ def explanations() -> dict[tuple[str, ...], str]:
 
 
 def sections() -> dict[str, str]:
-    """Each top-level key with the comment above it."""
+    """Each top-level key with its text and the comment above it."""
     _, *paragraphs = re.split(r"\n\n(?=#)", text())
     return {
         name: paragraph.rstrip()

@@ -1,11 +1,9 @@
 """From the sections of a file to a Fleet: layers merged once, defaults derived.
 
-Three layers: `defaults`, then the node's groups in their order, then the node itself. What no layer
-says and fleetctl still wants is *built-in* (the same everywhere) or *derived* (from the models that
-are mapped to the node). Each value remembers where it came from.
+Three layers: `defaults`, then the node's groups in their order, then the node itself. A value that
+no layer sets is *built-in* (the same for every node) or *derived* (from the models mapped to the
+node, or from its other values). The origin of each value is kept.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -13,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fleetctl.inventory import roles
 from fleetctl.inventory.schema import (
     AgentSection,
     GatewaySection,
@@ -37,9 +34,29 @@ _BUILT_IN = {
     "power.sleep": None,
 }
 
+_PROMPTS = {
+    "planner": (
+        "You plan work on this code base. Read what is needed, then answer with a short numbered "
+        "plan: which files change, in which order, and how each step is checked. Do not edit files."
+    ),
+    "implementer": (
+        "You carry out one planned change. Read before you edit, keep to the style of the files "
+        "around you, change nothing that was not asked for, run the tests, and report what you did."
+    ),
+    "reviewer": (
+        "You review a change. Look for mistakes, missing tests and needless complexity. Answer "
+        "with findings in order of weight, each with file and line. Say so when there are none."
+    ),
+    "summarizer": (
+        "You summarise code, logs or discussions. Keep names, numbers and decisions exact, leave "
+        "out what the reader can do without, and mark what is uncertain."
+    ),
+}
+"""For agents without a prompt, by the usual names of roles."""
+
 
 def resolve(inventory: InventorySection, file: Path) -> Fleet:
-    """Needs an inventory whose references all lead somewhere."""
+    """Expects an inventory without broken references."""
     models = {name: _model(name, section, inventory) for name, section in inventory.models.items()}
     mapped: dict[str, list[Model]] = {name: [] for name in inventory.nodes}
     for model in models.values():
@@ -65,7 +82,7 @@ def _provider(node: NodeSection) -> str:
 
 
 def _is_for_ollama(model: ModelSection, inventory: InventorySection) -> bool:
-    """Names for other providers follow rules of their own."""
+    """Other providers than Ollama have other rules for names of models."""
     nodes = (inventory.nodes.get(name) for name in (model.node or "", *model.nodes))
     return any(node and _provider(node) == OLLAMA for node in nodes)
 
@@ -86,12 +103,13 @@ def _model(name: str, section: ModelSection, inventory: InventorySection) -> Mod
 
 
 def _agent(name: str, section: AgentSection) -> Agent:
+    general = f"You are the {name} of this project. {section.description}".strip()
     return Agent(
         name=name,
         model=section.model,
         description=section.description,
         tools=None if section.tools is None else tuple(section.tools),
-        prompt=section.prompt or roles.prompt_for(name, section.description),
+        prompt=section.prompt or _PROMPTS.get(name, general),
     )
 
 
@@ -104,7 +122,7 @@ def _layers(node: NodeSection, inventory: InventorySection) -> Iterator[tuple[st
 
 @dataclass(slots=True)
 class _Merged:
-    """Values by dotted key, each with its origin; what is set later wins."""
+    """Values by dotted key, each with its origin; a later value replaces an earlier one."""
 
     value: dict[str, Any]
     origin: dict[str, str]
@@ -123,7 +141,7 @@ def _node(
 ) -> Node:
     merged = _Merged(dict(_BUILT_IN), dict.fromkeys(_BUILT_IN, "built-in"))
     for origin, layer in layers:
-        for key, value in _given(layer):
+        for key, value in _set_keys(layer):
             merged.set(key, value, origin)
     provider = _provider(section)
     merged.set("provider", provider, "node" if provider != OLLAMA else "built-in")
@@ -150,10 +168,10 @@ def _node(
     )
 
 
-def _given(section: Section, above: str = "") -> Iterator[tuple[str, object]]:
-    """What a layer says, by dotted key; an empty section says nothing.
+def _set_keys(section: Section, above: str = "") -> Iterator[tuple[str, object]]:
+    """The keys that a layer sets, dotted, with their values; an empty section sets nothing.
 
-    A section that is not empty counts itself, as `ssh` may also be `none`.
+    A section that is not empty is yielded itself too, since it replaces an outer `ssh: none`.
     """
     for name in section.model_fields_set:
         key, value = f"{above}{name}", getattr(section, name)
@@ -161,7 +179,7 @@ def _given(section: Section, above: str = "") -> Iterator[tuple[str, object]]:
             yield key, value
         elif value.model_fields_set:
             yield key, value
-            yield from _given(value, f"{key}.")
+            yield from _set_keys(value, f"{key}.")
 
 
 def _ssh(name: str, endpoint: str | None, merged: _Merged) -> Ssh:
@@ -178,12 +196,12 @@ def _ssh(name: str, endpoint: str | None, merged: _Merged) -> Ssh:
 
 def _ollama_defaults(ssh: Ssh, endpoint: str | None, models: list[Model], merged: _Merged) -> None:
     port = (urlsplit(endpoint).port if endpoint else None) or address.OLLAMA_PORT
-    where, whom = "0.0.0.0", "the gateway must reach it"  # noqa: S104  refused later where exposed
+    host, why = "0.0.0.0", "the gateway must reach it"  # noqa: S104  the plan refuses public hosts
     if ssh.is_local:
         reached_at = address.host_of(endpoint) if endpoint else ssh.host
         is_exact = address.is_address(reached_at) and address.is_loopback(reached_at)
-        where, whom = reached_at if is_exact else "127.0.0.1", "this machine only"
-    merged.default("ollama.host", address.join_host_port(where, port), f"derived: {whom}")
+        host, why = reached_at if is_exact else "127.0.0.1", "this machine only"
+    merged.default("ollama.host", address.join_host_port(host, port), f"derived: {why}")
     if models:
         _defaults_for_models(models, merged)
     if not endpoint:
@@ -198,8 +216,8 @@ def _defaults_for_models(models: list[Model], merged: _Merged) -> None:
     if contexts:
         largest = str(max(contexts))
         merged.default("ollama.context_length", largest, "derived: largest context mapped here")
-    usual = merged.value.get("ollama.context_length")
-    loaded = {(model.ollama_model.casefold(), str(model.context or usual)) for model in models}
+    default = merged.value.get("ollama.context_length")
+    loaded = {(model.ollama_model.casefold(), str(model.context or default)) for model in models}
     merged.default(
         "ollama.max_loaded_models", str(len(loaded)), "derived: number of models mapped here"
     )
@@ -211,7 +229,7 @@ def _defaults_for_models(models: list[Model], merged: _Merged) -> None:
 
 
 def _environment(merged: _Merged) -> Iterator[tuple[str, str]]:
-    """The variables to be set; a value of None is one to be left alone."""
+    """The variables to set; one with the value None is not managed."""
     for key, value in merged.value.items():
         scope, _, name = key.partition(".")
         if scope != "ollama" or value is None:

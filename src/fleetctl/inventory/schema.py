@@ -1,10 +1,11 @@
-"""What an inventory file may contain: one class a section, nothing but types and rules.
+"""What an inventory file may contain: one class per section with types and rules; its JSON Schema.
 
-The words that explain a key stand in inventory/reference.yaml. A key that is set to nothing
-(`null`) is one that fleetctl shall leave alone, whatever an outer layer says.
+The descriptions of the keys are the comments of inventory/reference.yaml. A key set to `null` is
+not managed by fleetctl, even where an outer layer sets it.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -20,7 +21,10 @@ from pydantic import (
     create_model,
     model_validator,
 )
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
+from fleetctl.inventory import reference
 from fleetctl.model import address, variables
 from fleetctl.model.facts import Mode
 from fleetctl.model.fleet import CONTROLLER
@@ -39,7 +43,7 @@ def _name(text: str) -> str:
 
 def _node_name(text: str) -> str:
     if text.lower() == CONTROLLER:
-        raise ValueError("means the machine that fleetctl runs on; choose another name")
+        raise ValueError("is reserved for the machine that fleetctl runs on; choose another name")
     return _name(text)
 
 
@@ -76,14 +80,14 @@ def _no_ssh(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that people read: line breaks and tabs, but no escape codes."""
+    """Text for people: may contain line breaks and tabs, but no escape codes."""
     if not text.replace("\n", "").replace("\t", "").isprintable():
-        raise ValueError("holds a character that cannot be printed")
+        raise ValueError("contains a character that cannot be printed")
     return text
 
 
 def _whole_number(value: object) -> object:
-    """A number in quotes is still a number; `true` is not."""
+    """Accept a number in quotes, and no boolean."""
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value, re.ASCII):
         return int(value)
     return value
@@ -93,11 +97,11 @@ def _one_or_many(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-def _nothing_is_an_empty_list(value: object) -> object:
+def _null_to_list(value: object) -> object:
     return [] if value is None else value
 
 
-def _nothing_is_an_empty_mapping(value: object) -> object:
+def _null_to_mapping(value: object) -> object:
     return {} if value is None else value
 
 
@@ -108,23 +112,23 @@ Port = Annotated[Number, Field(ge=1, le=65535)]
 Name = Annotated[str, Field(coerce_numbers_to_str=True), AfterValidator(_name)]
 Word = Annotated[Text, AfterValidator(_ssh_word)]
 Reference = Annotated[str, Field(coerce_numbers_to_str=True)]
-List = Annotated[list[V], BeforeValidator(_nothing_is_an_empty_list)]
+List = Annotated[list[V], BeforeValidator(_null_to_list)]
 OneOrMany = Annotated[
     List[Reference],
     BeforeValidator(_one_or_many),
     WithJsonSchema({"type": ["array", "string", "null"], "items": {"type": ["string", "number"]}}),
 ]
-Table = Annotated[dict[K, V], BeforeValidator(_nothing_is_an_empty_mapping)]
+Table = Annotated[dict[K, V], BeforeValidator(_null_to_mapping)]
 Endpoint = Annotated[str, AfterValidator(address.endpoint)]
 WithoutEffect = Annotated[Any, Field(json_schema_extra={"deprecated": True})]
-"""A key of subagent-fleet that it never read, or that fleetctl does otherwise."""
+"""A key of subagent-fleet that it never read, or that fleetctl does in another way."""
 
 
 class Section(BaseModel):
-    # Deferred: building the whole inventory once is much quicker than each section by itself.
+    # Building the validators of the whole inventory at once is much faster than one by one.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
-    _empty = model_validator(mode="before")(_nothing_is_an_empty_mapping)
+    _empty = model_validator(mode="before")(_null_to_mapping)
 
 
 class SshSection(Section):
@@ -135,25 +139,25 @@ class SshSection(Section):
     jump: Word | None = None
 
 
-def _reading(kind: variables.Kind) -> Any:
+def _normalised(kind: variables.Kind) -> Any:
     def read(value: object) -> str | None:
         return None if value is None else kind.read(value)
 
-    return Annotated[str | None, BeforeValidator(read), WithJsonSchema(_or_nothing(kind))]
+    return Annotated[str | None, BeforeValidator(read), WithJsonSchema(_or_null(kind))]
 
 
-def _or_nothing(kind: variables.Kind) -> dict[str, Any]:
+def _or_null(kind: variables.Kind) -> dict[str, Any]:
     return {"anyOf": [dict(kind.json_schema), {"type": "null"}]}
 
 
-_FREE: dict[str, Any] = {name: (_reading(kind), None) for name, kind in variables.FREE.items()}
+_FREE: dict[str, Any] = {name: (_normalised(kind), None) for name, kind in variables.FREE.items()}
 EnvSection = create_model("EnvSection", __base__=Section, **_FREE)
 _ENV_SCHEMA = {
     "type": ["object", "null"],
-    "properties": {name: _or_nothing(kind) for name, kind in variables.FREE.items()},
+    "properties": {name: _or_null(kind) for name, kind in variables.FREE.items()},
     "additionalProperties": False,
 }
-"""Without words for each variable; those of `env` are enough."""
+"""Without a description per variable; the one of `env` is enough."""
 
 
 class _OllamaBase(Section):
@@ -162,14 +166,16 @@ class _OllamaBase(Section):
     env: Annotated[EnvSection, WithJsonSchema(_ENV_SCHEMA)] = Field(default_factory=EnvSection)
 
 
-_TYPED: dict[str, Any] = {key: (_reading(kind), None) for key, (_, kind) in variables.TYPED.items()}
+_TYPED: dict[str, Any] = {
+    key: (_normalised(kind), None) for key, (_, kind) in variables.TYPED.items()
+}
 OllamaSection = create_model("OllamaSection", __base__=_OllamaBase, **_TYPED)
-"""With every variable that has a key of its own, as the text that the environment will hold."""
+"""With every variable that has a key of its own; values are normalised to environment text."""
 
 Ssh = Annotated[
     Annotated[SshSection, Tag("settings")]
-    | Annotated[Literal["none"], BeforeValidator(_no_ssh), Tag("word")],
-    Discriminator(lambda value: "word" if isinstance(value, str) else "settings"),
+    | Annotated[Literal["none"], BeforeValidator(_no_ssh), Tag("none")],
+    Discriminator(lambda value: "none" if isinstance(value, str) else "settings"),
 ]
 
 
@@ -178,7 +184,7 @@ class PowerSection(Section):
 
 
 class Layer(Section):
-    """What `defaults`, a group and a node may all say."""
+    """The keys that `defaults`, groups and nodes share."""
 
     ssh: Ssh = SshSection.model_construct()
     ollama: OllamaSection = Field(default_factory=OllamaSection)
@@ -250,3 +256,60 @@ class InventorySection(Section):
     models: Table[Name, ModelSection] = {}
     agents: Table[Annotated[str, AfterValidator(_agent_name)], AgentSection] = {}
     mcp_servers: WithoutEffect = None
+
+
+_NAMED = ("groups", "nodes", "models", "agents")
+"""Sections whose keys are names chosen by the user; every name has the same keys below it."""
+
+_LAYERS = ("defaults", "groups", "nodes")
+"""Sections that share keys, so that one of them describes a key for all."""
+
+
+class _Generator(GenerateJsonSchema):
+    """Accepts what the sections accept: null for anything empty, and numbers as text."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        return super().model_schema(schema) | {"type": ["object", "null"]}
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        return super().dict_schema(schema) | {"type": ["object", "null"]}
+
+    def list_schema(self, schema: core_schema.ListSchema) -> JsonSchemaValue:
+        return super().list_schema(schema) | {"type": ["array", "null"]}
+
+    def str_schema(self, schema: core_schema.StringSchema) -> JsonSchemaValue:
+        coerced = {"type": ["string", "number"]} if schema.get("coerce_numbers_to_str") else {}
+        return super().str_schema(schema) | coerced
+
+
+def json_schema() -> dict[str, Any]:
+    """For editors, with the comments of the reference inventory as descriptions."""
+    schema = InventorySection.model_json_schema(schema_generator=_Generator)
+    schema |= {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "fleetctl"}
+    for (section, *rest), comment in reference.descriptions().items():
+        steps = rest[1:] if section in _NAMED else rest
+        for place in _LAYERS if steps and section in _LAYERS else (section,):
+            described = _property(schema, (place, *steps))
+            if described is not None:
+                described.setdefault("description", comment)
+    return schema
+
+
+def _property(schema: dict[str, Any], path: Sequence[str]) -> dict[str, Any] | None:
+    """The property at a path, if there is one."""
+    here: dict[str, Any] | None = schema
+    for step in path:
+        here = next((found["properties"].get(step) for found in _objects(schema, here or {})), None)
+    return here
+
+
+def _objects(schema: dict[str, Any], node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The objects with properties behind references, choices and user-chosen names."""
+    if "properties" in node:
+        yield node
+    if "$ref" in node:
+        yield from _objects(schema, schema["$defs"][node["$ref"].rpartition("/")[2]])
+    for choice in (*node.get("anyOf", ()), *node.get("oneOf", ())):
+        yield from _objects(schema, choice)
+    if isinstance(node.get("additionalProperties"), dict):
+        yield from _objects(schema, node["additionalProperties"])

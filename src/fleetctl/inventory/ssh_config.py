@@ -1,28 +1,26 @@
-"""The user's ~/.ssh/config, with its includes in place."""
-
-from __future__ import annotations
+"""The lines of ~/.ssh/config with its includes expanded, and the host aliases in it."""
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 _DEPTH = 16
-_NOWHERE = (OSError, RuntimeError, ValueError)
-"""What pathlib raises where there is no such file, no home, no such user, no pattern."""
+_UNUSABLE = (OSError, RuntimeError, ValueError)
+"""What pathlib raises for a missing file, home or user, and for an invalid pattern."""
 
 
 def lines(file: Path | None = None, within: tuple[Path, ...] = ()) -> Iterator[str]:
-    """The lines of a configuration; an `Include` is replaced by what it includes.
+    """The lines of a configuration; an `Include` is replaced by the lines of its files.
 
-    The block that an `Include` stands in is opened again after it, since the included file may
-    have opened others. What cannot be read says nothing, and no file includes itself.
+    After an `Include` the current block is opened again, since the included file may have opened
+    others. Unreadable files and files that include themselves are skipped.
     """
     try:
         path = (file or Path("~/.ssh/config").expanduser()).resolve()
         if path in within or len(within) > _DEPTH or not path.is_file():
             return
         text = path.read_text(errors="replace")
-    except _NOWHERE:
+    except _UNUSABLE:
         return
     block = "Host *"
     for line in text.splitlines():
@@ -38,7 +36,7 @@ def lines(file: Path | None = None, within: tuple[Path, ...] = ()) -> Iterator[s
 
 
 def aliases() -> frozenset[str]:
-    """Names with a `HostName` of their own: they mean something to ssh, and nothing to others."""
+    """Hosts with another `HostName`: only ssh can resolve these names, other clients cannot."""
     found: set[str] = set()
     names: list[str] = []
     for keyword, words in map(_split, lines()):
@@ -62,5 +60,5 @@ def _included(pattern: str) -> list[Path]:
         path = Path(pattern).expanduser()
         folder = Path("/") if path.is_absolute() else Path("~/.ssh").expanduser()
         return sorted(folder.glob(str(path).lstrip("/")))
-    except _NOWHERE:
+    except _UNUSABLE:
         return []

@@ -1,29 +1,54 @@
-"""Connections to nodes: over SSH, or to this machine itself, with the same methods."""
+"""Connections to nodes: over SSH (Fabric), or to this machine, with the same methods.
 
-from __future__ import annotations
+Other rooms import from here.
+"""
 
 import sys
-from typing import Any, Protocol
+from importlib import import_module
+from types import ModuleType
 
-# Paramiko loads `invoke` for `Match exec` in ssh_config only; links/route.py does where it is used.
-if "invoke" not in sys.modules:
-    sys.modules["invoke"] = None  # type: ignore[assignment]
-    import paramiko  # noqa: F401
+# paramiko and fabric import invoke, which imports unittest.mock and asyncio (30 ms) for its
+# class MockContext. Here it gets a function that imports the real Mock when it is called.
+if not {"invoke", "unittest.mock"} & sys.modules.keys():
+    sys.modules["unittest.mock"] = _mock = ModuleType("unittest.mock")
+    vars(_mock)["Mock"] = lambda **options: import_module("unittest.mock").Mock(**options)
+    try:
+        import_module("invoke")
+    finally:
+        del sys.modules["unittest.mock"]
 
-    del sys.modules["invoke"]
+from fleetctl.links.authorize import authorize
+from fleetctl.links.connect import Connector
+from fleetctl.links.host_keys import Ask, HostKeys, fingerprint
+from fleetctl.links.link import (
+    Link,
+    Process,
+    answers,
+    collect,
+    read_answers,
+    send_questions,
+    transport,
+)
+from fleetctl.links.local import LocalLink
+from fleetctl.links.reasons import LoginRefused
+from fleetctl.links.ssh import SshLink
+from fleetctl.links.sudo import root_shell
 
-from fleetctl.links.exchange import Process
-
-__all__ = ["Link", "Process"]
-
-
-class Link(Protocol):
-    """One open connection to one node."""
-
-    def shell(self) -> Process:
-        """A new `/bin/sh -s` on the node."""
-
-    def tcp(self, host: str, port: int, timeout: float) -> Any:
-        """From the node to an address that it can reach: a socket, as far as HTTP needs one."""
-
-    def close(self) -> None: ...
+__all__ = [
+    "Ask",
+    "Connector",
+    "HostKeys",
+    "Link",
+    "LocalLink",
+    "LoginRefused",
+    "Process",
+    "SshLink",
+    "answers",
+    "authorize",
+    "collect",
+    "fingerprint",
+    "read_answers",
+    "root_shell",
+    "send_questions",
+    "transport",
+]

@@ -1,4 +1,4 @@
-"""Which SSH host keys are known: the project's own file first, then the user's and the system's."""
+"""Known SSH host keys: the project's own file first, then the user's and the system's."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ import paramiko
 from fleetctl.errors import Exit, FleetError
 
 Ask = Callable[[str, str], bool]
-"""Shows a name and a fingerprint to a person, who says whether it is right."""
+"""Shows a name and a fingerprint to the user; True accepts the key."""
 
 _KINDS = ("ssh-ed25519", "ssh-rsa", *(f"ecdsa-sha2-nistp{bits}" for bits in (256, 384, 521)))
-"""Those that paramiko can check; a key of another kind says nothing about the one we see."""
+"""The kinds that paramiko can verify; lines with other kinds are ignored."""
 _REVOKED = "@revoked"
 
 
 class HostKeys:
-    """Parsed once a run and shared by all connections."""
+    """Reads the known_hosts files once a run; shared by all connections."""
 
     def __init__(self, own: Path, ask: Ask | None = None, *, in_inventory: bool = True) -> None:
-        """`trust` is only for machines that are in the inventory already."""
+        """`own` is the project's file, `ask` accepts unknown keys (None: refuse them).
+
+        `in_inventory` is False for a machine that `fleetctl trust` does not know by name yet.
+        """
         home = Path("~/.ssh/known_hosts").expanduser()
         self._own = own
         self._ask = ask
@@ -36,14 +39,14 @@ class HostKeys:
         self._files = [_read(file) for file in (own, home, Path("/etc/ssh/ssh_known_hosts"))]
 
     def known(self, name: str) -> dict[str, bytes]:
-        """The keys of a name by type; the first file that has the name decides."""
+        """The keys of a name by type, from the first file that has the name."""
         return next(filter(None, (file.keys(name) for file in self._files)), {})
 
     def knows(self, name: str, key: paramiko.PKey) -> bool:
         return self.known(name).get(key.get_name()) == key.asbytes()
 
     def check(self, node: str, name: str, key: paramiko.PKey) -> None:
-        """Returns when the key is right; nothing was sent to the other side until then."""
+        """Raises FleetError unless the key is accepted. Must run before anything else is sent."""
         with self._lock:  # one question at a time
             if any(key.asbytes() in file.revoked for file in self._files):
                 raise _revoked(name, key)
@@ -60,13 +63,13 @@ class HostKeys:
             self._remember(name, key)
 
     def trust(self, name: str, key: paramiko.PKey) -> None:
-        """From now on this is the only key of that name."""
+        """Make this the only key of that name in the project's file."""
         with self._lock:
             self._remember(name, key)
 
     def _remember(self, name: str, key: paramiko.PKey) -> None:
-        """Rewrites the project's file, old or new and nothing in between."""
-        lines = [line for each, line in _lines(self._own) if each != name]
+        """Rewrite the project's file atomically."""
+        lines = [line for other, line in _lines(self._own) if other != name]
         lines.append(f"{name} {key.get_name()} {key.get_base64()}")
         self._own.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = self._own.with_name(f".{self._own.name}.{os.getpid()}")
@@ -78,7 +81,7 @@ class HostKeys:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A known_hosts file. Names may stand there hashed, and then each must be tried."""
+    """A parsed known_hosts file. Each hashed entry must be compared with a name."""
 
     plain: dict[str, dict[str, bytes]] = field(default_factory=dict)
     hashed: list[tuple[bytes, bytes, str, bytes]] = field(default_factory=list)
@@ -101,9 +104,9 @@ def _read(path: Path) -> _File:
             key = base64.b64decode(text, validate=True)
             if kind not in _KINDS:
                 continue
-            if name == _REVOKED:  # for whichever machine
+            if name == _REVOKED:  # on every machine
                 file.revoked.add(key)
-            elif name.startswith("|1|"):  # as `ssh-keygen -H` writes it
+            elif name.startswith("|1|"):  # hashed, as `ssh-keygen -H` writes it
                 salt, digest = map(base64.b64decode, name.split("|")[2:])
                 file.hashed.append((salt, digest, kind, key))
             else:
@@ -114,7 +117,7 @@ def _read(path: Path) -> _File:
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Each name, and a line for it alone; `@revoked` is one too. Authorities are not for us."""
+    """Each name with a line of its own; `@revoked` counts as a name. CA lines are left out."""
     try:
         text = path.read_text(errors="replace")
     except FileNotFoundError:
@@ -128,7 +131,7 @@ def _lines(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def fingerprint(key: bytes) -> str:
-    """As ssh shows it: `SHA256:…`."""
+    """`SHA256:…`, as ssh shows it."""
     digest = hashlib.sha256(key).digest()
     return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
@@ -145,7 +148,7 @@ def _unknown(node: str, key: paramiko.PKey) -> FleetError:
 def _revoked(name: str, key: paramiko.PKey) -> FleetError:
     return FleetError(
         f"THE HOST KEY OF {name} IS REVOKED: {fingerprint(key.asbytes())}",
-        hint="a known_hosts file says so, with @revoked; give the machine a new key",
+        hint="a known_hosts file lists it as @revoked: give the machine a new host key",
         exit_code=Exit.REFUSED,
     )
 
@@ -154,7 +157,7 @@ def _changed(name: str, known: dict[str, bytes], shown: str, hint: str) -> Fleet
     before = ", ".join(map(fingerprint, known.values()))
     return FleetError(
         f"THE HOST KEY OF {name} HAS CHANGED from {before} to {shown}: "
-        "either the machine was set up anew, or somebody stands between you and it",
-        hint=f"if you know why: {hint}",
+        "the machine was reinstalled, or the connection is intercepted",
+        hint=f"only if you know why it changed: {hint}",
         exit_code=Exit.REFUSED,
     )

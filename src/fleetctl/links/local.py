@@ -1,4 +1,4 @@
-"""This machine as a node: a shell without SSH."""
+"""The link to this machine: shells without SSH."""
 
 from __future__ import annotations
 
@@ -13,18 +13,25 @@ _SIZE = 2**16
 
 
 class LocalLink:
+    """Always alive, and holds no slot."""
+
+    alive = True
+
     def shell(self) -> LocalProcess:
         return LocalProcess()
 
     def tcp(self, host: str, port: int, timeout: float) -> socket.socket:
         return socket.create_connection((host, port), timeout)
 
-    def close(self) -> None:
-        """There is nothing to close."""
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class LocalProcess:
-    """In a session of its own, so that Ctrl-C at the terminal does not reach it."""
+    """Runs in its own session, so that Ctrl-C at the terminal does not end it."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(

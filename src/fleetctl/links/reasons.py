@@ -1,4 +1,4 @@
-"""Why a connection failed, in words that help."""
+"""Turns errors of paramiko and of sockets into messages with a hint."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from paramiko.ssh_exception import (
 )
 
 from fleetctl.errors import Exit, FleetError
-from fleetctl.links.keys import Login
-from fleetctl.links.route import Route
+from fleetctl.links.login import Login, Route
 from fleetctl.model.address import join_host_port
 
 _OFFERS = {
@@ -25,23 +24,23 @@ _OFFERS = {
     "cipher": "server encrypt",
     "mac": "server mac",
 }
-"""How paramiko calls what it finds nothing in, and what the server has of it."""
+"""The word for an algorithm in paramiko's error: the heading of the server's list in its log."""
 
 _BY_PASSWORD = {"password", "keyboard-interactive"}
-"""The ways to log in that look at a password."""
+"""Authentication methods that take a password."""
 
 
 class LoginRefused(FleetError):
-    """The machine is there, and does not let us in."""
+    """The machine answers and refuses the log-in."""
 
 
 def explained(
     error: Exception, route: Route, login: Login, timeout: float, details: Sequence[str]
 ) -> FleetError:
-    """The error as one that says what was tried, and what to do."""
+    """`details` are the last debug messages of the SSH transport."""
     place = join_host_port(route.host, route.port)
-    called = route.called
-    known_as = f"{called} is {route.host}: " if called != route.host else ""
+    name = route.name
+    known_as = f"{name} is {route.host}: " if name != route.host else ""
     match error:
         case IncompatiblePeer():
             return _weak(error, place, details)
@@ -65,23 +64,23 @@ def explained(
         case ProxyCommandFailure():
             what, hint = f"the ProxyCommand failed: {error.error}", "check ~/.ssh/config"
         case _:
-            what, hint = _by_its_words(str(error) or type(error).__name__, place, called)
+            what, hint = _by_text(str(error) or type(error).__name__, place, name)
     return FleetError(known_as + what, hint=hint, exit_code=Exit.UNREACHABLE)
 
 
-def _by_its_words(text: str, place: str, called: str) -> tuple[str, str]:
-    """What paramiko has no exception of its own for."""
+def _by_text(text: str, place: str, name: str) -> tuple[str, str]:
+    """Failures for which paramiko has no exception of its own."""
     if "banner" in text:
         return f"{place} sent no SSH banner", "is this an SSH server, and not too busy?"
-    if "No existing session" in text:  # there was one more key to offer, and nobody to offer it to
+    if "No existing session" in text:  # the server closed before all keys were offered
         what = f"{place} hung up during the log-in, perhaps as too many keys were offered"
         return what, "name the right one as ssh.identity_file, and no other is offered"
-    return f"{place}: {text}", f"try: ssh {called}"
+    return f"{place}: {text}", f"try: ssh {name}"
 
 
 def _weak(error: Exception, place: str, details: Sequence[str]) -> FleetError:
     kind = str(error).partition("(")[2].rstrip(")") or str(error)
-    heading = next((said for name, said in _OFFERS.items() if name in kind), kind)
+    heading = next((text for word, text in _OFFERS.items() if word in kind), kind)
     offers = [line.partition(": ")[2] for line in details if line.startswith(f"{heading}: ")]
     return FleetError(
         f"{place} offers only outdated algorithms: {kind} among {', '.join(offers) or 'them'}",

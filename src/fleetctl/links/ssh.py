@@ -1,24 +1,50 @@
-"""An open SSH connection: shells and TCP streams over it."""
+"""An open SSH connection: shells and TCP connections over it."""
 
 from __future__ import annotations
 
 import contextlib
-import io
 import select
-from typing import Any
+import threading
 
 import paramiko
+from fabric import Connection
 
 from fleetctl.errors import Exit, FleetError
 from fleetctl.shell import COMMAND
 
 _SIZE = 2**16
+_KEEPALIVE_SECONDS = 15
+"""Routers drop idle connections after minutes; a user may read a plan for longer."""
+
+
+class Slot:
+    """One of a limited number of slots. `take` and `release` may be repeated."""
+
+    def __init__(self, slots: threading.Semaphore) -> None:
+        self._slots = slots
+        self._taken = False
+
+    def take(self) -> None:
+        if not self._taken:
+            self._slots.acquire()
+            self._taken = True
+
+    def release(self) -> None:
+        if self._taken:
+            self._taken = False
+            self._slots.release()
 
 
 class SshLink:
-    def __init__(self, client: paramiko.SSHClient, place: contextlib.ExitStack) -> None:
-        self._client = client
-        self._place = place
+    def __init__(self, connection: Connection, slot: Slot) -> None:
+        self.connection = connection
+        self._slot = slot
+        self._transport: paramiko.Transport = connection.transport
+        self._transport.set_keepalive(_KEEPALIVE_SECONDS)
+
+    @property
+    def alive(self) -> bool:
+        return self._transport.is_active()
 
     def shell(self) -> SshProcess:
         try:
@@ -29,7 +55,7 @@ class SshLink:
             raise FleetError(what, hint="try again", exit_code=Exit.UNREACHABLE) from error
         return SshProcess(channel)
 
-    def tcp(self, host: str, port: int, timeout: float) -> _ChannelStream:
+    def tcp(self, host: str, port: int, timeout: float) -> paramiko.Channel:
         try:
             channel = self._transport.open_channel(
                 "direct-tcpip", (host, port), ("127.0.0.1", 0), timeout=timeout
@@ -37,17 +63,25 @@ class SshLink:
         except paramiko.SSHException as error:
             raise FleetError(f"{host} port {port} on the node: {error}") from None
         channel.settimeout(timeout)
-        return _ChannelStream(channel)
+        return channel
+
+    def pause(self) -> None:
+        self._slot.release()
+
+    def resume(self) -> None:
+        self._slot.take()
 
     def close(self) -> None:
-        self._client.close()
-        self._place.close()
+        try:
+            close_connection(self.connection)
+        finally:
+            self._slot.release()
 
-    @property
-    def _transport(self) -> paramiko.Transport:
-        transport = self._client.get_transport()
-        assert transport is not None
-        return transport
+
+def close_connection(connection: Connection) -> None:
+    """Fabric closes nothing if the peer has hung up; the client still holds the SSH agent."""
+    connection.close()
+    connection.client.close()
 
 
 class SshProcess:
@@ -57,7 +91,7 @@ class SshProcess:
         self._ready.register(channel.fileno(), select.POLLIN)
 
     def send(self, data: bytes) -> None:
-        with contextlib.suppress(OSError, EOFError):  # it has ended; its output says why
+        with contextlib.suppress(OSError, EOFError):  # the shell has ended; its output tells why
             self._channel.sendall(data)
 
     def end_input(self) -> None:
@@ -65,13 +99,13 @@ class SshProcess:
             self._channel.shutdown_write()
 
     def receive(self, seconds: float) -> tuple[bytes, bytes] | None:
-        if not self._waiting and not self._ended:
-            if self._channel.eof_received:  # all that is missing is how it ended
+        if not self._has_data and not self._ended:
+            if self._channel.eof_received:  # only the exit status is missing
                 self._channel.status_event.wait(seconds)
             else:
                 self._ready.poll(seconds * 1000)
-        # in this order: what came before the end is there once the end is
-        if self._ended and not self._waiting:
+        # `_ended` first: data that arrived before the end is then visible to `_has_data`
+        if self._ended and not self._has_data:
             return None
         channel = self._channel
         output = channel.recv(_SIZE) if channel.recv_ready() else b""
@@ -79,7 +113,7 @@ class SshProcess:
         return output, errors
 
     @property
-    def _waiting(self) -> bool:
+    def _has_data(self) -> bool:
         return self._channel.recv_ready() or self._channel.recv_stderr_ready()
 
     @property
@@ -90,29 +124,3 @@ class SshProcess:
     def close(self) -> None:
         with contextlib.suppress(OSError, EOFError):
             self._channel.close()
-
-
-class _ChannelStream:
-    """An SSH channel as a socket; paramiko's own file objects cannot be read line by line."""
-
-    def __init__(self, channel: paramiko.Channel) -> None:
-        self._channel = channel
-        self.sendall = channel.sendall
-        self.settimeout = channel.settimeout
-        self.close = channel.close
-
-    def makefile(self, mode: str = "rb", bufsize: int = -1) -> io.BufferedReader:
-        return io.BufferedReader(_Received(self._channel))
-
-
-class _Received(io.RawIOBase):
-    def __init__(self, channel: paramiko.Channel) -> None:
-        self._channel = channel
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._channel.recv(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)

@@ -17,7 +17,7 @@ _UNITS = {
 _TERM = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)")
 _WHOLE = re.compile(rf"[+-]?(?:{_TERM.pattern})+", re.ASCII)
 LONGEST = 2**63 - 1
-"""Go's longest duration in nanoseconds (292 years); Ollama shows "for ever" as this."""
+"""Go's longest duration in nanoseconds (292 years); Ollama logs forever as this."""
 
 
 def parse(text: str) -> int:
@@ -30,7 +30,7 @@ def parse(text: str) -> int:
     else:
         raise ValueError("is not a duration; write it like 30m, 24h or 1h30m")
     if abs(nanoseconds) > LONGEST:
-        raise ValueError("is longer than 292 years; write -1 for ever")
+        raise ValueError("is longer than 292 years; write -1 (forever)")
     return nanoseconds
 
 
@@ -52,3 +52,8 @@ def _decimal(value: int, unit: int) -> str:
     whole, part = divmod(value, unit)
     digits = str(part).zfill(len(str(unit)) - 1).rstrip("0") if part else ""
     return f"{whole}.{digits}" if digits else str(whole)
+
+
+def shortened(text: str) -> str:
+    """Without trailing zeros: `24h` for Go's `24h0m0s`."""
+    return re.sub(r"(?<=h)0m$", "", re.sub(r"(?<=m)0s$", "", text))

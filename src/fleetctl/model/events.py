@@ -1,6 +1,4 @@
-"""What happens during a run, one value a happening; the console, the log and the JSON listen."""
-
-from __future__ import annotations
+"""What happens during a run, one value an event; the console, the log and the JSON listen."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +8,8 @@ from fleetctl.model.report import Outcome, Report
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """A node was looked at and planned for, or could not be."""
+class Gathered:
+    """A target was examined and planned, or could not be."""
 
     result: Result
 
@@ -23,34 +21,37 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Doing:
-    """What a node is busy with from now on."""
+    """What is being done on a target from now on."""
 
-    node: str
+    target: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Did:
-    """A change was made; until the node is done it may still be taken back."""
+    """A change was made; until the target is done it may still be rolled back."""
 
-    node: str
+    target: str
     title: str
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """Something to know about a node."""
+    """Something to know about a target."""
 
-    node: str
+    target: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Pulling:
-    node: str
-    model: str
-    completed: int
+class Progress:
+    """How much of a transfer is done; the unit of bytes is `B`."""
+
+    target: str
+    what: str
+    done: int
     total: int
+    unit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +61,10 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """The user wants it to end; what has begun is brought to an end first."""
+    """The user asked to stop; what has begun is finished first."""
 
     hint: str
 
 
-Event = Looked | Planned | Doing | Did | Noted | Pulling | Ended | Stopping
+Event = Gathered | Planned | Doing | Did | Noted | Progress | Ended | Stopping
 Listener = Callable[[Event], None]

@@ -1,66 +1,39 @@
-"""What a node is: everything that was seen on it in one look, and what could not be seen."""
+"""What a machine is: everything that was observed at one time, and what could not be observed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
 from fleetctl.model import address
 
-UNREADABLE = b"@unreadable\n"
-"""What a script says in place of a file that it may not read."""
 LARGEST_FILE = 2**20
+"""Larger files of a node are not read."""
 
 Scope = Literal["system", "user"]
-"""Whose the service is; what fleetctl keeps on the node is kept there too."""
+"""Whose a service or a file is. Changes in the scope `system` need root."""
 
 Mode = Literal["system", "user", "daemon", "agent", "app", "brew"]
-"""The ways to run Ollama, as an inventory names them."""
+"""The ways to run a service, as the inventory names them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Not known, because. Never to be taken for "fine"."""
+    """A value that could not be read, and why. Never to be treated as "ok"."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
-    """The machine itself."""
-
-    system: str
-    """Linux or Darwin, as uname has it."""
-    release: str
-    machine: str
-    distribution: str
-    name: str
-    user: str
-    uid: int
-    home: str
-    traits: frozenset[str]
-    """nixos, container, wsl: what makes a machine special to us."""
-    programs: tuple[str, ...]
-    """Ollama's executables, by path."""
-    addresses: tuple[str, ...] | Unknown
-
-    def expanded(self, path: str) -> str:
-        """`~` is the home of the user there."""
-        return path.replace("~", self.home, 1)
-
-    def shortened(self, path: str) -> str:
-        return f"~{path[len(self.home) :]}" if path.startswith(f"{self.home}/") else path
-
-
-@dataclass(frozen=True, slots=True)
 class File:
-    """A file on a node; `content` is None where there is none."""
+    """A file on a machine; `content` is None where there is none."""
 
     content: str | Unknown | None
-    """Text from which the bytes can be had again: what is not UTF-8 is in surrogate escapes."""
+    """Bytes that are not UTF-8 are kept as surrogate escapes."""
     mode: str = ""
-    """As `ls -l` shows it, kind of file included."""
+    """As `ls -l` shows it, with the kind of file."""
 
     @property
     def permissions(self) -> int:
@@ -70,110 +43,161 @@ class File:
         special = sum(4 >> at for at, letter in enumerate(letters[2::3]) if letter in "sStT")
         return special << 9 | plain
 
-    @classmethod
-    def listed(cls, content: bytes, line: str) -> File:
-        """From what was read, and the line of `ls -ldn`; no line, no file."""
-        if not line.strip():
-            return cls(None)
-        mode = line.split()[0]
-        if content == UNREADABLE:
-            return cls(Unknown("it may not be read"), mode)
-        if len(content) > LARGEST_FILE:
-            return cls(Unknown("it is larger than 1 MiB"), mode)
-        return cls(content.decode(errors="surrogateescape"), mode)
+
+ABSENT = File(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A process that serves Ollama, by whatever means it was started."""
+
+    pid: int
+    uid: int
+    unit: str
+    """The unit of the service manager that it belongs to, if the system says so."""
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """The machine itself."""
+
+    system: str
+    """Linux or Darwin, as uname prints it."""
+    release: str
+    machine: str
+    distribution: str
+    name: str
+    user: str
+    uid: int
+    home: str
+    traits: frozenset[str] = frozenset()
+    """nixos, container, wsl: what needs special treatment."""
+    programs: tuple[str, ...] = ()
+    """Ollama's executables, by path."""
+    servers: tuple[Server, ...] = ()
+    addresses: tuple[str, ...] | Unknown = Unknown("it was not asked for")
+    unfinished: frozenset[Scope] = frozenset()
+    """Scopes in which a transaction was interrupted and not yet undone."""
+    locked_by: str = ""
+    """The owner of a run that is changing the machine now."""
+
+    def expanded(self, path: str) -> str:
+        """`~` is the home of the user on that machine."""
+        return path.replace("~", self.home, 1)
+
+    def shortened(self, path: str) -> str:
+        return f"~{path[len(self.home) :]}" if path.startswith(f"{self.home}/") else path
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceFile:
+    """A file that describes a service to its service manager."""
+
+    path: str
+    """`~` is the home of the user."""
+    template: str
+    decode: Callable[[str], Mapping[str, str]] | None = None
+    """Reads the environment variables in it, if it holds them."""
+    defines: bool = False
+    """Whether the service manager must reload its definitions after a change of this file."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSpec:
+    """A service as it should be, for one way to run it."""
+
+    name: str
+    title: str
+    """What messages call it."""
+    mode: Mode
+    scope: Scope
+    argv: tuple[str, ...]
+    """A program without a folder is looked up on the machine."""
+    env: Mapping[str, str]
+    files: tuple[ServiceFile, ...]
+    log: str
+    """The file that it logs to, if it is not the journal; `~` is the home of the user."""
+    log_marks: tuple[str, ...]
+    """Texts of the log lines to read since its last start."""
+    health: str
+    """`host:port` at which it answers."""
+    ids: tuple[str, ...] = ()
+    """Its names for the service manager, where that has its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file that gives variables to the server when it starts next."""
+    """A file that sets variables for the next start of a service."""
 
     path: str
     values: Mapping[str, str]
     ours: bool = False
     wins: bool = False
-    """Whether it would win over our own file."""
+    """Whether it takes precedence over fleetctl's own file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One way in which Ollama is, or could be, run on a node."""
+    """A service as it was observed."""
 
-    scope: Scope
-    mode: Mode
+    spec: ServiceSpec
     loaded: bool
-    """Whether the supervisor knows it."""
+    """Whether the service manager knows it."""
     creatable: bool = False
-    """Whether fleetctl would make it, where it is not there."""
+    """Whether fleetctl may create it where it does not exist."""
     preference: int = 0
-    """Which of several to take."""
+    """The highest of several candidates is chosen."""
     blocked: str = ""
-    """Why it cannot be changed now, and what to do about it."""
-    fix: str = ""
+    """Why it cannot be changed now; `hint` says what to do about it."""
+    hint: str = ""
     enabled: bool = False
     active: bool = False
     starting: bool = False
-    """Whether it is not up, and its supervisor is about to try again."""
+    """It is down, and the service manager is about to start it again."""
     pid: int | None = None
     run: str = ""
-    """Changes with every start."""
+    """Differs after every start."""
+    started: datetime | None = None
     restarts: int = 0
     reload_pending: bool = False
     definition: str = ""
     """The file that defines it."""
     sources: tuple[Source, ...] = ()
-    """What the next start will get, in order: the last one that sets a variable wins."""
-    running: Mapping[str, str] | Unknown = Unknown("it does not run")
-    """The environment of the running process."""
-    effective: Mapping[str, str] | Unknown = Unknown("it does not run")
-    """What Ollama itself says that it uses."""
-    log: str = ""
-    """The file that it logs to, if it is one; `~` is the home of the user."""
-    computes_on: tuple[str, ...] = ()
-    """The devices that it found, as its log names them."""
+    """In order: the last one that sets a variable wins."""
+    environment: Mapping[str, str] | Unknown = Unknown("it does not run")
+    """Of the running process."""
+    log: str | Unknown = Unknown("it does not run")
+    """The marked lines of its log."""
     files: Mapping[str, File] = field(default_factory=dict)
     """Its own files and ours, by path."""
 
     @property
-    def as_root(self) -> bool:
-        """Whether only root may change it."""
-        return self.scope == "system"
+    def scope(self) -> Scope:
+        return self.spec.scope
 
     @property
-    def hides_from_us(self) -> bool:
-        """Whether root would see more."""
-        unseen = isinstance(self.running, Unknown) or isinstance(self.effective, Unknown)
-        return self.active and self.as_root and unseen
-
-    def seen(self, variable: str) -> str | None:
-        """What the running server uses, as far as it is known."""
-        for known in (self.effective, self.running):
-            if isinstance(known, Mapping) and variable in known:
-                return known[variable]
-        return None
+    def mode(self) -> Mode:
+        return self.spec.mode
 
     @property
-    def listens(self) -> str | None:
-        """The address that the running server was told to listen on."""
-        return self.seen("OLLAMA_HOST")
+    def needs_root_to_read(self) -> bool:
+        """Whether root could read more of it."""
+        unread = isinstance(self.environment, Unknown) or isinstance(self.log, Unknown)
+        return self.active and self.scope == "system" and unread
 
-
-@dataclass(frozen=True, slots=True)
-class Server:
-    """A process that serves Ollama, whoever started it."""
-
-    pid: int
-    uid: int
-    unit: str
-    """What supervises it, as far as the system says so."""
-    command: str
+    def given(self, variable: str) -> str | None:
+        """The value in the environment of the running process, if that can be read."""
+        known = self.environment
+        return known.get(variable) if isinstance(known, Mapping) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """What Ollama says over HTTP."""
+    """What Ollama answers over HTTP."""
 
     listens: str
-    """Where it answered."""
+    """The address at which it answered."""
     version: str
     models: Mapping[str, str]
     """Digest by name."""
@@ -184,44 +208,29 @@ class Api:
 
 
 @dataclass(frozen=True, slots=True)
-class Preflight:
-    """What only a first look asks."""
+class Answer:
+    """What one question printed; each `section NAME` in it is kept apart."""
 
-    sudo: str
-    """root, free, refused or absent."""
-    free: Mapping[str, int]
-    """Kilobytes left, by where the file system is mounted."""
-    ports: frozenset[int]
-    """TCP ports that something listens on."""
+    status: int
+    output: bytes
+    sections: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        return self.output.decode(errors="replace")
+
+    def section(self, name: str) -> str:
+        return self.sections.get(name, b"").decode(errors="replace")
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What the node keeps of how things were."""
-
-    files: Mapping[str, tuple[File, File]]
-    """By path: as the file is, and as it was."""
-    disabled: bool = False
-    """Whether Ollama did not start at boot before fleetctl came."""
-    stopped: bool = False
-    """Whether it did not run then."""
-    displaced: str = ""
-    """The mode of the service that had to make room for fleetctl's."""
+Answers = Mapping[str, Answer]
+"""By the keys of the questions that were asked on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     host: Host
     services: tuple[Service, ...]
-    servers: tuple[Server, ...]
     api: Api | Unknown
-    files: Mapping[str, File] = field(default_factory=dict)
-    unfinished: frozenset[Scope] = frozenset()
-    """Where a transaction was cut off, and waits to be undone."""
-    at_work: str = ""
-    """Whose run is changing the node right now."""
-    preflight: Preflight | None = None
-    kept: Mapping[Scope, Kept] = field(default_factory=dict)
-    """Only asked about on the way back."""
-    guards: Mapping[str, bool | Unknown] = field(default_factory=dict)
-    """Whether what a command step brings about is there already, by the step's name."""
+    answers: Answers = field(default_factory=dict, repr=False)
+    """To the questions of steps; each step reads its own."""

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fleetctl.model import address
+from fleetctl.model.facts import ServiceSpec
 
 OLLAMA = "ollama"
-"""The provider of nodes that fleetctl sets up; others are only routed to and watched."""
+"""The provider of nodes that fleetctl provisions; others are only routed to and watched."""
 
 CONTROLLER = "controller"
-"""The machine that fleetctl runs on, when a selection names it; no node may have this name."""
+"""The machine that fleetctl runs on, as a target; no node may have this name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Node:
     exposure_acknowledged: bool
     prune: bool
     sleep: str | None
-    """`never`, or left alone."""
+    """`never`, or None: unmanaged."""
     environment: Mapping[str, str]
     """The variables that its Ollama should run with."""
     origins: Mapping[str, str]
@@ -57,7 +58,7 @@ class Node:
 
     @property
     def listens(self) -> str:
-        """Where its Ollama shall listen."""
+        """Where its Ollama should listen."""
         return self.environment.get("OLLAMA_HOST", f"127.0.0.1:{address.OLLAMA_PORT}")
 
 
@@ -108,8 +109,23 @@ class Fleet:
 
     @property
     def state(self) -> Path:
-        """What fleetctl keeps for itself: known hosts, logs."""
+        """fleetctl's own folder in the project: known hosts, logs, transactions."""
         return self.root / ".fleetctl"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A machine that a run examines and changes: a node, or the controller."""
+
+    name: str
+    link: Ssh
+    """How it is reached; the controller and local nodes without SSH."""
+    node: Node | None
+    """None for the controller."""
+    services: tuple[ServiceSpec, ...] = ()
+    """The ways in which its service may be run, of which the facts decide one."""
+    folder: Path | None = None
+    """Where its files with a relative path are: the controller's project."""
 
 
 def project_root(inventory: Path) -> Path:

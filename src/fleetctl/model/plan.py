@@ -1,29 +1,41 @@
-"""What shall happen: changes, one difference each, and what stands in their way."""
+"""A plan: what would change on a target, and what was found there."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import ClassVar, Literal
 
 from fleetctl.errors import Exit
-from fleetctl.model.facts import Facts, Service
+from fleetctl.model.facts import Facts, Scope, Service
+
+
+class Stage(StrEnum):
+    """When a change is made; stages run in this order, and only the transaction is rolled back."""
+
+    API_FIRST = "api-first"
+    UPLOAD = "upload"
+    """Large files, sent beside the old ones; the transaction then switches to them."""
+    TRANSACTION = "transaction"
+    API_AFTER = "api-after"
 
 
 @dataclass(frozen=True, slots=True)
 class WriteFile:
-    """A file as it is and as it shall be; None where there is none, or shall be none."""
+    """A file before and after; None where it does not exist."""
 
     path: str
     before: str | None
     after: str | None
     mode: int = 0o644
     details: tuple[str, ...] = ()
-    """What the difference means, where that is more than lines of text."""
-    as_root: bool = False
+    """What the change means, where that says more than the diff."""
+    scope: Scope = "user"
     defines: bool = False
-    """Whether it is part of the definition of the service, which must be read again then."""
+    """Whether it belongs to the definition of the service, which must then be reloaded."""
+
+    stage: ClassVar[Stage] = Stage.TRANSACTION
 
     @property
     def title(self) -> str:
@@ -31,39 +43,45 @@ class WriteFile:
         return f"{verb} {self.path}"
 
 
-Verb = Literal["enable", "disable", "reload", "displace", "halt", "hand_back"]
+Action = Literal["enable", "disable", "reload", "displace", "halt", "hand_back"]
 
-_TITLES: Mapping[Verb, str] = {
-    "enable": "start Ollama at boot",
-    "disable": "do not start Ollama at boot, as before",
-    "displace": "stop what runs Ollama now, as the inventory says `takeover`",
-    "halt": "stop Ollama, which this service did not run before",
-    "hand_back": "start what ran Ollama before `takeover`",
-    "reload": "reload the definition of the service, which somebody changed",
+_TITLES: Mapping[Action, str] = {
+    "enable": "start {} at boot",
+    "disable": "do not start {} at boot, as before",
+    "displace": "stop what runs {} now, because of `takeover`",
+    "halt": "stop {}, which this service did not run before",
+    "hand_back": "start what ran {} before `takeover`",
+    "reload": "reload the definition of the service, which was changed on disk",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Supervise:
-    """What shall be said to the supervisor of the service."""
+class ServiceAction:
+    """What the service manager is told."""
 
-    verb: Verb
-    as_root: bool
+    action: Action
+    scope: Scope
+    service: str
+
+    stage: ClassVar[Stage] = Stage.TRANSACTION
 
     @property
     def title(self) -> str:
-        return _TITLES[self.verb]
+        return _TITLES[self.action].format(self.service)
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    as_root: bool
+    scope: Scope
+    service: str
     why: tuple[str, ...]
     running: bool = True
 
+    stage: ClassVar[Stage] = Stage.TRANSACTION
+
     @property
-    def deed(self) -> str:
-        return f"{'restart' if self.running else 'start'} Ollama"
+    def short_title(self) -> str:
+        return f"{'restart' if self.running else 'start'} {self.service}"
 
     @property
     def reason(self) -> str:
@@ -72,14 +90,16 @@ class Restart:
 
     @property
     def title(self) -> str:
-        return f"{self.deed}, because {self.reason}"
+        return f"{self.short_title}, because {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
     name: str
     commands: str
-    as_root: bool
+    scope: Scope
+
+    stage: ClassVar[Stage] = Stage.TRANSACTION
 
     @property
     def title(self) -> str:
@@ -88,23 +108,29 @@ class RunCommand:
 
 @dataclass(frozen=True, slots=True)
 class Recover:
-    """An earlier run was cut off, and so was the way back."""
+    """An earlier transaction was interrupted, and so was its rollback."""
 
-    title: ClassVar[str] = "undo what a run that was cut off has left"
-    as_root: bool
+    scope: Scope
+
+    title: ClassVar[str] = "undo an interrupted run"
+    stage: ClassVar[Stage] = Stage.TRANSACTION
 
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """What fleetctl keeps on the node goes, once the rest is done."""
+    """fleetctl's own state on the node is removed, after everything else."""
 
-    title: ClassVar[str] = "remove what fleetctl keeps on the node for itself"
-    as_root: bool
+    scope: Scope
+
+    title: ClassVar[str] = "remove fleetctl's own state from the node"
+    stage: ClassVar[Stage] = Stage.TRANSACTION
 
 
 @dataclass(frozen=True, slots=True)
 class PullModel:
     model: str
+
+    stage: ClassVar[Stage] = Stage.API_AFTER
 
     @property
     def title(self) -> str:
@@ -114,77 +140,89 @@ class PullModel:
 @dataclass(frozen=True, slots=True)
 class DeleteModel:
     model: str
+    stage: Stage = Stage.API_AFTER
+    """Before a removal, since Ollama may be stopped or moved by it; else after the transaction."""
 
     @property
     def title(self) -> str:
         return f"delete {self.model}"
 
 
-Scripted = WriteFile | Supervise | Restart | RunCommand | Recover | Forget
-"""Changes that a script makes on the node."""
+TransactionChange = WriteFile | ServiceAction | Restart | RunCommand | Recover | Forget
 ModelChange = PullModel | DeleteModel
-"""Those that are asked of Ollama's API."""
-Change = Scripted | ModelChange
+Change = TransactionChange | ModelChange
 
 
 class Level(IntEnum):
     NOTE = 0
     UNKNOWN = 1
-    """Something could not be seen, and so not be checked."""
+    """Something could not be read, and so not be checked."""
     WARNING = 2
     FAULT = 3
-    """Not as desired, and no file would mend it."""
+    """Not as desired, and no change of fleetctl's would correct it."""
     OBSTACLE = 4
-    """The node cannot be brought to what is desired until somebody sees to it."""
+    """The target cannot be changed until the user resolves it."""
     EXPOSURE = 5
     """Refused for safety."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    code: str
+    """Stable: scripts may rely on it. `audit/` and `steps/` list them."""
     level: Level
     text: str
-    fix: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class NodePlan:
-    node: str
+class Plan:
+    target: str
     facts: Facts = field(repr=False, compare=False)
     """What it was made from."""
     service: Service | None = field(default=None, repr=False, compare=False)
     """What the changes are about, if there is one."""
+    rival: Service | None = field(default=None, repr=False, compare=False)
+    """Another service that runs the same server, or did before `takeover`."""
     changes: tuple[tuple[str, Change], ...] = ()
     """Each with the kind of its step."""
     findings: tuple[Finding, ...] = ()
 
+    def at(self, stage: Stage) -> list[Change]:
+        return [change for _, change in self.changes if change.stage == stage]
+
     def worst(self, level: Level) -> list[Finding]:
-        """What was found of this level or a worse one."""
+        """The findings of this level or a worse one."""
         return [finding for finding in self.findings if finding.level >= level]
 
     @property
+    def converged(self) -> bool:
+        return not self.changes and not self.worst(Level.FAULT)
+
+    @property
     def state(self) -> str:
-        return "as desired" if self.exit_code == Exit.OK else self.exit_code.name.lower()
+        return {Exit.OK: "ok", Exit.DIFFERS: "drift"}.get(self.exit_code, "refused")
 
     @property
     def exit_code(self) -> Exit:
         if self.worst(Level.EXPOSURE):
             return Exit.REFUSED
-        return Exit.DIFFERS if self.changes or self.worst(Level.FAULT) else Exit.OK
+        return Exit.OK if self.converged else Exit.DIFFERS
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """A node that could not be looked at, and why."""
+class Failed:
+    """A target for which there is no plan, and why."""
 
-    node: str
+    target: str
     message: str
     hint: str | None
     exit_code: Exit
 
     @property
     def state(self) -> str:
-        return self.exit_code.name.lower()
+        named = (Exit.UNREACHABLE, Exit.REFUSED, Exit.LOCKED)
+        return self.exit_code.name.lower() if self.exit_code in named else "failed"
 
 
-Result = NodePlan | Lost
+Result = Plan | Failed

@@ -1,4 +1,4 @@
-"""What came of a run, and the exit code that speaks for it."""
+"""What came of a run, and the exit code that summarises it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fleetctl.errors import Exit
-from fleetctl.model.plan import Level, NodePlan, Result
+from fleetctl.model.plan import Level, Plan, Result
 
 State = Literal[
     "changed", "failed", "rolled back", "dirty", "locked", "skipped", "unreachable", "refused"
@@ -27,16 +27,16 @@ _CODES: Mapping[State, Exit] = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a node that was to be changed."""
+    """What became of a target that was to be changed."""
 
-    node: str
+    target: str
     state: State
     done: tuple[str, ...] = ()
-    """Titles of the changes that were made and stayed."""
+    """Titles of the changes that were made and kept."""
     message: str = ""
     hint: str | None = None
-    said: tuple[str, ...] = ()
-    """The last lines that the node printed about it."""
+    output: tuple[str, ...] = ()
+    """The last lines that the machine printed about it."""
 
     @property
     def exit_code(self) -> Exit:
@@ -48,31 +48,31 @@ class Report:
     results: tuple[Result, ...]
     seconds: float
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
-    """By node, where something was done or should have been."""
+    """By target, for those that were changed or should have been."""
     stopped: tuple[Exit, ...] = ()
-    """The signals that ended it early."""
+    """The signals that ended the run early."""
 
     @property
     def exit_code(self) -> Exit:
-        ends = (self.outcomes.get(result.node) or result for result in self.results)
+        ends = (self.outcomes.get(result.target) or result for result in self.results)
         return Exit.worst((*self.stopped, *(end.exit_code for end in ends)))
 
     @property
-    def plans(self) -> list[NodePlan]:
-        return [result for result in self.results if isinstance(result, NodePlan)]
+    def plans(self) -> list[Plan]:
+        return [result for result in self.results if isinstance(result, Plan)]
 
     @property
-    def blocked(self) -> list[NodePlan]:
-        """Plans that cannot be carried out until somebody has seen to what stands in the way."""
+    def blocked(self) -> list[Plan]:
+        """Plans that cannot be carried out before the user has resolved something."""
         return [plan for plan in self.plans if plan.worst(Level.OBSTACLE)]
 
     @property
     def unknown(self) -> int:
-        """How many things could not be seen, on all nodes together."""
+        """How many things could not be read, on all targets together."""
         findings = [finding for plan in self.plans for finding in plan.findings]
         return sum(finding.level == Level.UNKNOWN for finding in findings)
 
     @property
-    def pending(self) -> list[NodePlan]:
-        """Plans with something to do."""
+    def pending(self) -> list[Plan]:
+        """Plans with changes to make."""
         return [plan for plan in self.plans if plan.changes]

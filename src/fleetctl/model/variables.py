@@ -50,13 +50,13 @@ def _duration(value: object) -> str:
 
 
 def _keep_alive(value: object) -> str:
-    """Anything negative is for ever, and so is what Ollama logs for it."""
+    """Anything negative means forever, and so does what Ollama logs for it."""
     text = _duration(value)
     return "-1" if text.startswith("-") or text == duration.to_text(duration.LONGEST) else text
 
 
 def _load_timeout(value: object) -> str:
-    """Here no time at all is for ever too."""
+    """Here zero means forever too."""
     text = _keep_alive(value)
     return "-1" if text == "0s" else text
 
@@ -228,12 +228,12 @@ def agrees(variable: str, wanted: str, seen: str) -> bool:
 
 
 def in_words(variable: str, value: str) -> str:
-    """A value for people to read."""
+    """A value as plans show it."""
     key, kind = key_of(variable), kind_of(variable)
     if not value:
-        return "not set"
-    if key in ("keep_alive", "load_timeout") and agrees(variable, "-1", value):
-        return "for ever"
+        return "(default)"
+    if key in ("keep_alive", "load_timeout"):
+        return "-1 (forever)" if agrees(variable, "-1", value) else duration.shortened(value)
     if kind and kind.seen is _seen_switch:
         return {"1": "on", "0": "off"}.get(_seen_switch(value), value)
-    return "automatic" if key and value == "0" else value
+    return "(default)" if key and value == "0" else value

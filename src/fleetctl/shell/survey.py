@@ -1,102 +1,79 @@
-"""What every machine is asked, whatever runs on it: who it is, what serves there, who listens."""
-
-from __future__ import annotations
+"""What every machine is asked: what it is, which servers run there, whether a run is at work."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import get_args
+from collections.abc import Iterator
+from typing import Literal, get_args
 
 from fleetctl.model import address
-from fleetctl.model.facts import Host, Scope, Server, Unknown
-from fleetctl.shell.records import Record
-from fleetctl.shell.script import ALIVE, Part
+from fleetctl.model.facts import Answer, Answers, Host, Scope, Server, Unknown
+from fleetctl.model.fleet import Target
+from fleetctl.shell.protocol import HOST, LOCK, SYSTEMS, Os, Question, in_shell
 
-_HOST = r"""
-uname -snrm
-id
-printf '%s\n' "$HOME"
-section release; [ ! -r /etc/os-release ] || cat /etc/os-release
-section traits
-[ ! -e /etc/NIXOS ] || echo nixos
-[ ! -e /.dockerenv ] && [ ! -e /run/.containerenv ] || echo container
-section programs
-for folder in "$HOME/.local/bin" /usr/local/bin /usr/bin /opt/homebrew/bin "$HOME/homebrew/bin" \
-  /snap/bin \
-  /Applications/Ollama.app/Contents/Resources "$HOME/Applications/Ollama.app/Contents/Resources"
-do [ ! -x "$folder/ollama" ] || printf '%s\n' "$folder/ollama"; done
-"""
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 
-_ADDRESSES = "ip -o addr 2>/dev/null || ifconfig -a"
-
-# Only shell built-ins for most processes: a fork for each of hundreds would take a second.
-_SERVERS = r"""
-for at in /proc/[0-9]*; do
-  { read -r name <"$at/comm"; } 2>/dev/null || continue
-  case $name in (ollama*) ;; (*) continue;; esac
-  command=$(tr '\000' ' ' <"$at/cmdline") 2>/dev/null || continue
-  case $command in (*" serve "*) ;; (*) continue;; esac
-  unit=$(sed -n 's/.*\///; $p' "$at/cgroup")
-  set -- $(ls -ldn "$at"); printf '%s\t%s\t%s\t%s\n' "${at#/proc/}" "$3" "$unit" "$command"
-done
-"""
-
-STATE = {
-    "Linux": "/var/lib/fleetctl",
-    "Darwin": "/var/db/fleetctl",
-}
-"""What fleetctl keeps on a node whose service is the system's, by what uname says."""
-
-USER_STATE = "~/.local/state/fleetctl"
-
-
-def find_state(scope: Scope) -> str:
-    """Shell that sets `state` to the folder of that scope, on whatever system."""
-    if scope == "user":
-        return f'state="{USER_STATE.replace("~", "$HOME", 1)}"'
-    linux, mac = STATE["Linux"], STATE["Darwin"]
-    return f'state={linux}; [ "$system" != Darwin ] || state={mac}'
-
-
-_AT_WORK = """
-{alive}
-look() {{
-  if [ -L "$state/lock" ] && boot=$(boot_id) holder=$(readlink "$state/lock") && alive "$holder"
-  then echo "busy ${{holder##*:}}"
-  elif [ -e "$state/journal" ]
-  then echo "unfinished $1"
-  fi
-}}
-{look}
-"""
-
-_SERVERS_OF_A_MAC = r"""
-ps -axo pid=,uid=,command= | while read -r pid uid command; do
-  case $command in (*ollama" serve") printf '%s\t%s\t\t%s\n' "$pid" "$uid" "$command";; esac
-done
-"""
-
-PARTS = (
-    Part("host", _HOST),
-    Part(
-        "at work",
-        _AT_WORK.format(
-            alive=ALIVE,
-            look="\n".join(f"{find_state(scope)}; look {scope}" for scope in get_args(Scope)),
-        ),
-    ),
-    Part("addresses", _ADDRESSES),
-    Part("servers", _SERVERS, system="Linux"),
-    Part("servers", _SERVERS_OF_A_MAC, system="Darwin"),
+_PROGRAM = "ollama"
+_FOLDERS = (
+    "~/.local/bin",
+    "/usr/local/bin",
+    "/usr/bin",
+    "/opt/homebrew/bin",
+    "~/homebrew/bin",
+    "/snap/bin",
+    "/Applications/Ollama.app/Contents/Resources",
+    "~/Applications/Ollama.app/Contents/Resources",
 )
 
+_SYSTEM_STATE: dict[Os, str] = {"linux": "/var/lib/fleetctl", "macos": "/var/db/fleetctl"}
+_USER_STATE = "~/.local/state/fleetctl"
 
-def host(records: Mapping[str, Record]) -> Host:
-    record = records["host"]
-    first, who, home, *_ = [*record.text.split("\n"), "", "", ""]
+
+def state_folder(target: Target, scope: Scope, os: Os) -> str:
+    """Where a target keeps the lock, journal and backups of its transactions."""
+    if target.folder:
+        return f"{target.folder}/.fleetctl/state"
+    return _USER_STATE if scope == "user" else _SYSTEM_STATE[os]
+
+
+def state_questions(
+    target: Target, key: str, call: str, scope: Scope, library: str
+) -> list[Question]:
+    """`call` with a scope and its state folder as last arguments, on either system."""
+    return [
+        Question(
+            f"{key} {scope}",
+            f"{call} {scope} {in_shell(state_folder(target, scope, os))}",
+            os=os,
+            library=library,
+            for_root=scope == "system",
+        )
+        for os in SYSTEMS
+    ]
+
+
+def questions(target: Target) -> list[Question]:
+    common = [Question("host", "ask_host", library=HOST)]
+    for scope in SCOPES if target.node else SCOPES[1:]:
+        common += state_questions(target, "state", "ask_state", scope, LOCK)
+    if target.node is None:
+        return common
+    folders = " ".join(in_shell(folder) for folder in _FOLDERS)
+    return [
+        *common,
+        Question("programs", f"ask_programs {_PROGRAM} {folders}", library=HOST),
+        Question("addresses", "ask_addresses", library=HOST),
+        Question("servers", f"ask_servers {_PROGRAM}", library=HOST),
+    ]
+
+
+def host(answers: Answers) -> Host:
+    answer = answers["host"]
+    first, who, home, *_ = [*answer.text.split("\n"), "", "", ""]
     system, name, release, machine, *_ = [*first.split(" "), "", "", "", ""]
     user = re.match(r"uid=(\d+)(?:\(([^)]*)\))?", who)
-    pretty = re.search(r'^PRETTY_NAME="?([^"\n]*)', record.section("release"), re.MULTILINE)
-    traits = set(record.section("traits").split())
+    pretty = re.search(r'^PRETTY_NAME="?([^"\n]*)', answer.section("release"), re.MULTILINE)
+    traits = set(answer.section("traits").split())
+    state = "".join(said.text for key, said in answers.items() if key.startswith("state "))
+    busy = re.search(r"^busy (.*)$", state, re.MULTILINE)
     return Host(
         system=system,
         release=release,
@@ -107,30 +84,39 @@ def host(records: Mapping[str, Record]) -> Host:
         uid=int(user[1]) if user else -1,
         home=home,
         traits=frozenset(traits | ({"wsl"} if "microsoft" in release.lower() else set())),
-        programs=tuple(record.section("programs").splitlines()),
-        addresses=_addresses(records["addresses"]),
+        programs=tuple(answers["programs"].text.splitlines()) if "programs" in answers else (),
+        servers=tuple(_servers(answers["servers"])) if "servers" in answers else (),
+        addresses=_addresses(answers.get("addresses")),
+        unfinished=frozenset(scope for scope in SCOPES if f"unfinished {scope}" in state),
+        locked_by=busy[1] if busy else "",
     )
 
 
-def _addresses(record: Record) -> tuple[str, ...] | Unknown:
-    if record.status != 0:
+def _addresses(answer: Answer | None) -> tuple[str, ...] | Unknown:
+    if answer is None:
+        return Unknown("it was not asked for")
+    if answer.status != 0:
         return Unknown("the machine has neither `ip` nor `ifconfig`")
-    found = re.findall(r"\binet6? (?:addr:)?([0-9a-fA-F.:]+)", record.text)
+    found = re.findall(r"\binet6? (?:addr:)?([0-9a-fA-F.:]+)", answer.text)
     return tuple(dict.fromkeys(filter(address.is_address, found)))
 
 
-def unfinished(records: Mapping[str, Record]) -> frozenset[Scope]:
-    said = records["at work"].text.splitlines()
-    return frozenset(scope for scope in get_args(Scope) if f"unfinished {scope}" in said)
-
-
-def at_work(records: Mapping[str, Record]) -> str:
-    found = re.search(r"^busy (.*)$", records["at work"].text, re.MULTILINE)
-    return found[1] if found else ""
-
-
-def servers(record: Record) -> Iterator[Server]:
-    for line in record.text.splitlines():
+def _servers(answer: Answer) -> Iterator[Server]:
+    for line in answer.text.splitlines():
         pid, uid, unit, command = (line.split("\t") + [""] * 4)[:4]
         if pid.isdecimal() and uid.isdecimal():
             yield Server(int(pid), int(uid), unit, command.strip())
+
+
+_TCP_STATES = {"LISTEN": "0A", "ESTABLISHED": "01"}
+
+
+def ask_ports(state: Literal["LISTEN", "ESTABLISHED"]) -> str:
+    """Shell of the library `HOST` that prints the local port of each connection in that state."""
+    return f"ask_ports {_TCP_STATES[state]} {state}"
+
+
+def ports(text: str) -> list[int]:
+    """The ports in what `ask_ports` printed; anything else in it is ignored."""
+    words = re.findall(r"^(?:0x([0-9A-F]{1,4})|(\d{1,5}))$", text, re.MULTILINE | re.ASCII)
+    return [int(hexadecimal, 16) if hexadecimal else int(plain) for hexadecimal, plain in words]

@@ -1,32 +1,31 @@
-"""The script of a transaction: the values of one change of a node, before `transaction.sh`."""
-
-from __future__ import annotations
+"""The script of a transaction: the values of one change of a machine, and `transaction.sh`."""
 
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from pathlib import Path
 
+from fleetctl.model.facts import Scope
+from fleetctl.model.options import Timeouts
 from fleetctl.model.plan import (
     Forget,
     Recover,
     Restart,
     RunCommand,
-    Scripted,
-    Supervise,
+    ServiceAction,
+    TransactionChange,
     WriteFile,
 )
-from fleetctl.shell.script import ALIVE, PRELUDE, quote
+from fleetctl.shell.protocol import COMMON, LOCK, library, quote
 
-_LIBRARY = Path(__file__).with_name("transaction.sh")
+_LIBRARY = library(__file__, "transaction.sh")
 
 
 @dataclass(frozen=True, slots=True)
 class Supervisor:
-    """What runs the service: shell commands, each the body of a function."""
+    """How the service manager is told: shell commands, each the body of a function."""
 
-    prepare: str = ""
-    """What all of them need first."""
+    library: str = ""
+    """Shell functions that they use."""
     verify: str = "true"
     reload: str = "true"
     enable: str = "true"
@@ -34,25 +33,11 @@ class Supervisor:
     restart: str = "true"
     stop: str = "true"
     displace: str = "true"
-    """Makes whatever else runs the server stop doing so; `give_back` undoes that."""
+    """Stops what else runs the server; `give_back` undoes that."""
     give_back: str = "true"
     log: str = "true"
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """Seconds. The node waits longer for a verdict than the controller takes to find it."""
-
-    restart: int = 120
-    command: int = 600
-    healthy: float = 60
-    stable: float = 3
-    silent: int = 20
-    """Without a heartbeat: the controller is gone, or stands still."""
-
-    @property
-    def verdict(self) -> int:
-        return int(self.healthy + self.stable) + 60
+    manual: tuple[str, ...] = ()
+    """Commands for a person to run when a rollback has failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,38 +46,38 @@ class Transaction:
     """The folder of its lock, journal and backups."""
     owner: str
     about: str
-    changes: tuple[Scripted, ...] = ()
-    """By the numbers that the script speaks of. Without one it only holds the lock."""
-    as_root: bool = False
+    changes: tuple[TransactionChange, ...] = ()
+    """The script refers to them by their index. Without any it only holds the lock."""
+    scope: Scope = "user"
     home: str = ""
     user: str = ""
-    """Of whoever is logged in, also where the session is root's."""
+    """The user who logged in, also where the session is root's."""
     port: int = 0
     """Of the service, once it has been changed."""
     active: bool = True
-    """Whether the service runs before; if not, it is stopped again on the way back."""
+    """Whether the service was running; if not, a rollback stops it again."""
     enabled: bool = True
-    """Whether it starts at boot before."""
+    """Whether it was started at boot."""
     supervisor: Supervisor = Supervisor()
     rival: str = ""
-    """What `displace` stops, by a word with which `remove` finds it again."""
+    """The mode of the service that `displace` stops, by which `remove` finds it again."""
 
     @property
     def restarts(self) -> bool:
         return any(isinstance(change, Restart | Recover) for change in self.changes)
 
 
-def script(transaction: Transaction, nonce: str, patience: Patience) -> str:
-    """One compound command: a script that was cut off on its way never starts."""
+def script(transaction: Transaction, nonce: str, timeouts: Timeouts) -> str:
+    """One compound command: a truncated script never starts."""
     return "\n".join(
         (
             "fleetctl() {",
-            PRELUDE,
-            *_variables(transaction, nonce, patience),
+            COMMON,
+            *_variables(transaction, nonce, timeouts),
             *_changes(transaction),
             *_service(transaction.supervisor),
-            ALIVE,
-            _LIBRARY.read_text(),
+            LOCK,
+            _LIBRARY,
             "session",
             "}",
             "{ fleetctl 3<&0 </dev/null; exit 0; }",
@@ -101,7 +86,7 @@ def script(transaction: Transaction, nonce: str, patience: Patience) -> str:
     )
 
 
-def _variables(transaction: Transaction, nonce: str, patience: Patience) -> Iterator[str]:
+def _variables(transaction: Transaction, nonce: str, timeouts: Timeouts) -> Iterator[str]:
     changes = transaction.changes
     files = [str(at) for at, change in enumerate(changes) if isinstance(change, WriteFile)]
     values = {
@@ -116,28 +101,23 @@ def _variables(transaction: Transaction, nonce: str, patience: Patience) -> Iter
         "enabled": "yes" if transaction.enabled else "no",
         "files": " ".join(files),
         "operations": "yes" if any(_operations(changes)) else "",
-        "restart_seconds": str(patience.restart),
-        "command_seconds": str(patience.command),
-        "verdict_seconds": str(patience.verdict),
-        "silent_seconds": str(patience.silent),
-        "manual": _manual(transaction.supervisor),
+        "restart_seconds": str(timeouts.restart),
+        "command_seconds": str(timeouts.command),
+        "verdict_seconds": str(timeouts.verdict),
+        "silent_seconds": str(timeouts.silent),
+        "manual": "\n".join(f"$ {command}" for command in transaction.supervisor.manual),
         "rival": transaction.rival,
     }
     return (f"{name}={quote(value)}" for name, value in values.items())
 
 
 def _word(text: str) -> str:
-    """For the target of the lock, in which a colon and a slash have a meaning."""
+    """For the target of the lock, where a colon and a slash have a meaning."""
     return "".join(letter if letter.isalnum() or letter in "@._-" else "-" for letter in text)
 
 
-def _manual(supervisor: Supervisor) -> str:
-    commands = [supervisor.reload, supervisor.restart]
-    return "\n".join(f"$ {command}" for command in commands if command != "true")
-
-
 def _changes(transaction: Transaction) -> Iterator[str]:
-    """What each change needs, under its number, and the order in which they are made."""
+    """What each change needs, under its index, and the order in which they are made."""
     for at, change in enumerate(transaction.changes):
         if isinstance(change, WriteFile):
             yield from _file(at, change, transaction.home)
@@ -162,10 +142,10 @@ def _file(at: int, change: WriteFile, home: str) -> Iterator[str]:
         yield f"{name}_{at}() {{ printf {printf_format(text or '')}; }}"
 
 
-def _operations(changes: tuple[Scripted, ...]) -> Iterator[str]:
-    """Numbers of changes, or `-`, with calls of functions of `transaction.sh`.
+def _operations(changes: tuple[TransactionChange, ...]) -> Iterator[str]:
+    """Indexes of changes, or `-`, with calls of functions of `transaction.sh`.
 
-    They come in the order of the plan; a definition is checked and read when all of it is in place.
+    In the order of the plan; a definition is verified and reloaded when all its files are written.
     """
     defining = [change for change in changes if isinstance(change, WriteFile) and change.defines]
     for at, change in enumerate(changes):
@@ -176,22 +156,25 @@ def _operations(changes: tuple[Scripted, ...]) -> Iterator[str]:
                     yield from ("- verify", "- reload")
             case RunCommand():
                 yield f"{at} run {at}"
-            case Supervise():
-                yield f"{at} {change.verb}"
+            case ServiceAction():
+                yield f"{at} {change.action}"
             case Restart():
                 yield f"{at} restart"
             case Forget():
                 yield f"{at} forget"
 
 
+_NOT_COMMANDS = ("library", "manual")
+
+
 def _service(supervisor: Supervisor) -> Iterator[str]:
-    yield supervisor.prepare
-    for name in (field.name for field in fields(supervisor) if field.name != "prepare"):
+    yield supervisor.library
+    for name in (each.name for each in fields(supervisor) if each.name not in _NOT_COMMANDS):
         yield f"service_{name}() {{\n{getattr(supervisor, name)}\n}}"
 
 
 def printf_format(text: str) -> str:
-    """Any bytes as a quoted format of printf, which is the same in every shell."""
+    """Any bytes as a quoted format of printf, which every shell reads alike."""
     data = text.encode("utf-8", "surrogateescape")
     return "'" + "".join(_FORMAT[byte] for byte in data) + "'"
 

@@ -1,38 +1,39 @@
 # shellcheck shell=sh disable=SC2154,SC2034,SC2317,SC2012
-# A transaction on a node: commit, or it never happened. Only functions; shell/transaction.py puts
-# the values of one transaction before them and calls `session`.
+# A transaction on a node: committed as a whole, or rolled back. Only functions; shell/transaction.py
+# puts the values of one transaction before them and calls `session`.
 #
-# Under $state (/var/lib/fleetctl, or a folder of the user's):
-#   lock       a symbolic link whose target says who holds it; made and read in one system call
-#   journal/   there while a transaction is unfinished: a folder for each file, with what it was
-#   backups/N  the same of the transactions that were committed, for `restore`
-#   origin/    what each file was before fleetctl first changed it, for `remove`
-#   made       folders that fleetctl has made
+# Under $state (/var/lib/fleetctl, or a folder of the user):
+#   lock       a symbolic link whose target names its holder; made and read in one system call
+#   journal/   exists while a transaction is unfinished: a folder for each file, with its old content
+#   backups/N  the journals of committed transactions, for `restore`
+#   origin/    each file before fleetctl first changed it, for `remove`
+#   made       folders that fleetctl created
 #   log        a line for each transaction
 #
-# Standard input is fd 3, since what is started here must not read it. All output is lines that
-# begin with the nonce; whoever listened may be gone, so that printing never fails.
+# Standard input is fd 3, since programs started here must not read it. All output is lines that
+# begin with the nonce. The controller may be gone, so failing to print is ignored.
 
 say() { printf '@@%s %s\n' "$nonce" "$*" 2>/dev/null || :; }
 
-# Lines of a program, cut short.
+# Lines of a program, truncated.
 quoted() { cut -c 1-300 | sed "s/^/@@$nonce | /" 2>/dev/null || :; }
 
-# A step is a place at which a run may be cut off; after it the lock must still be ours.
+# A step is a point at which a run may be interrupted; the lock must still be ours then. Without it
+# another run may be at work, so nothing more is touched, not even for a rollback.
 step() {
   say step "$@"
-  [ "$(readlink "$state/lock")" = "$mine" ] || { say lost "$(readlink "$state/lock")"; exit 1; }
+  [ "$(readlink "$state/lock")" = "$mine" ] || { say preempted "$(readlink "$state/lock")"; exit 1; }
 }
 
-# --- who is at work here ---
+# --- the lock ---
 
 nonce_of() {
   rest=${1#*:*:*:}
   printf %s "${rest%%:*}"
 }
 
-# The lock of a dead holder is removed by whoever claims that holder's nonce first, and only if the
-# lock is still that one; a claimer that died is followed in the same way.
+# The lock of a dead holder is removed by the run that claims that holder's nonce first, and only if
+# the lock is still that one; the claim of a run that died is taken over in the same way.
 take_lock() {
   boot=$(boot_id)
   mine=$boot:$$:$(started $$):$nonce:$owner
@@ -58,7 +59,7 @@ take_lock() {
   return 2
 }
 
-# What a run that was cut off had done with. A claim says something only until the lock is taken.
+# Leftovers of an interrupted run. A claim matters only until the lock is taken.
 clear_away() {
   rm -rf "$state/journal.new" "$state/journal.done" "$state/origin.new" "$state"/lock.after-* \
     "$state/output" "$state/late" "$state/beat"
@@ -90,12 +91,12 @@ missing_folders() {
   done
 }
 
-# Of a list of folders those that are empty, the deepest first.
+# Removes those of a list of folders that are empty, the deepest first.
 remove_folders() {
   printf '%s\n' "$1" | sort -r | while IFS= read -r each; do rmdir "$each" 2>/dev/null; done
 }
 
-# Nobody else may be able to swap what lies in it, or a folder or link on the way there.
+# No other user may be able to replace what is in the folder, or a folder or link on its path.
 sound_folder() {
   each=$1 me=$(id -u)
   sound_place "$each/." || return
@@ -105,14 +106,14 @@ sound_folder() {
   done
 }
 
-# Of a network's folders, or of those outside a container, nobody is the owner.
+# Folders of a network file system, or from outside a container, belong to the user `nobody`.
 sound_place() {
   # shellcheck disable=SC2046
   set -- "$1" $(ls -ldn "$1" 2>/dev/null)
   case $2 in
-    ('') why="$1 may not be looked into"; return 1;;
+    ('') why="$1 may not be read"; return 1;;
     (l*) ;;
-    (????????w[!tT]*) why="${1%/.} may be written by everybody"; return 1;;
+    (????????w[!tT]*) why="${1%/.} is writable by every user"; return 1;;
   esac
   case $4 in
     (0|"$me") ;;
@@ -132,17 +133,17 @@ sound_file() {
 
 flush() { sync "$@" 2>/dev/null || sync; }
 
-# The values of file $1: path, mode, entry (its name in the journal), is and will (absent or not).
+# Sets the values of file $1: path, mode, entry (its name in the journal), is and will (absent or not).
 file() {
   eval "path=\$path_$1 mode=\$mode_$1 entry=\$entry_$1 is=\$is_$1 will=\$will_$1"
   place=${path%/*}
   temporary=$place/.${path##*/}.fleetctl
 }
 
-# Why something failed, in our words and in those of the command.
+# Why something failed: in our words, and what the command printed.
 blank() { why='' said=''; }
 
-# Runs a command and keeps what it says.
+# Runs a command and keeps what it prints.
 try() { said=$("$@" 2>&1); }
 
 # Runs a command for at most $1 seconds.
@@ -158,7 +159,7 @@ bounded() {
   code=$?
   kill $dog 2>/dev/null
   said=$(tail -n 20 "$state/output")
-  [ ! -e "$state/late" ] || why="it took longer than it may"
+  [ ! -e "$state/late" ] || why="it took too long"
   rm -f "$state/output" "$state/late"
   return $code
 }
@@ -192,7 +193,7 @@ begin() {
   journal=$state/journal
 }
 
-# A new file beside the old one, never readable by more than in the end, and read back.
+# Writes a new file beside the old one, with its final mode at most, and reads it back.
 stage() {
   file "$1"
   [ "$will" != absent ] || return 0
@@ -206,7 +207,7 @@ stage() {
   try sync "$temporary"
 }
 
-# Only root can give a file to whoever had it before.
+# Keeps the owner of a file; only root can.
 keep_owner() {
   [ "$(id -u)" = 0 ] && [ -e "$path" ] || return 0
   # shellcheck disable=SC2046
@@ -214,7 +215,7 @@ keep_owner() {
   try chown "$3:$4" "$temporary"
 }
 
-# `cat` says what is the matter with the disk; a shell may call all of it an "I/O error".
+# `cat` prints a precise error about the disk; a shell may print only "I/O error".
 into() { (umask 077 && "new_$2" | cat >"$1"); }
 
 replace() {
@@ -229,7 +230,7 @@ discard() {
 
 verify() { try service_verify; }
 
-# What was not read again need not be on the way back, where it would fail in the same way.
+# A reload that failed is not repeated by the rollback, where it would fail in the same way.
 reload() {
   true >"$journal/reloaded" && { try service_reload || { rm -f "$journal/reloaded"; return 1; }; }
 }
@@ -246,27 +247,27 @@ restart() {
   true >"$journal/restarting" && bounded "$restart_seconds" service_restart
 }
 
-# What else runs the server makes room for the service.
+# Stops what else runs the server.
 displace() {
   printf '%s\n' "$rival" >"$journal/displaced" && bounded "$restart_seconds" service_displace
 }
 
-# When the service goes for good, what it had displaced runs the server again.
+# When the service is removed, what it had displaced runs the server again.
 hand_back() {
   true >"$journal/handed" && bounded "$restart_seconds" service_give_back
 }
 
-# For a service that was made here and goes again.
+# For a service that fleetctl created and now removes.
 halt() {
   true >"$journal/halted" && bounded "$restart_seconds" service_stop
 }
 
-# Done when all else is.
+# Done after everything else.
 forget() { forgetting=yes; }
 
 run() { bounded "$command_seconds" "command_$1"; }
 
-# One change, by its number in the plan; `-` for what goes without saying.
+# One change, by its number in the plan; `-` for steps that are not in the plan.
 perform() {
   number=$1
   shift
@@ -306,7 +307,7 @@ commit() {
   for old in $(ls "$state/backups" | sort -rn | sed 1,20d); do rm -rf "$state/backups/$old"; done
 }
 
-# How the service was before fleetctl first changed something here.
+# How the service was before fleetctl first changed it.
 begin_origin() {
   try rm -rf "$state/origin.new" && try mkdir "$state/origin.new" || return
   [ "$enabled" = yes ] || true >"$state/origin.new/disabled" || return
@@ -314,13 +315,13 @@ begin_origin() {
   try mv "$state/origin.new" "$state/origin"
 }
 
-# A line of the log: a number, what became of it, and what it was about.
+# A line of the log: a number, the outcome, and what it was about.
 record() {
   printf '%s\t%s\t%s\t%s\t%s\n' "$1" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$owner" "$2" "$3" \
     >>"$state/log" 2>/dev/null || :
 }
 
-# --- the way back ---
+# --- rollback ---
 
 put_back() {
   IFS= read -r path <"$1/path" || return
@@ -353,7 +354,7 @@ serve_as_before() {
   fi
 }
 
-# Whoever was displaced comes back, once ours is out of the way.
+# What was displaced runs the server again, once our service has stopped.
 give_back() {
   [ -e "$journal/displaced" ] || return 0
   bounded "$restart_seconds" service_stop
@@ -365,7 +366,7 @@ forget_journal() {
   try mv "$journal" "$state/journal.done" && rm -rf "$state/journal.done"
 }
 
-# Old bytes back, what was absent absent again, and Ollama on what it ran with. $1 for the log.
+# Old bytes back, what was absent absent again, and the service on what it ran with. $1: for the log.
 go_back() {
   journal=$state/journal
   begun=$(cat "$journal/about")
@@ -383,13 +384,13 @@ undo() {
   ! go_back "rolled back" || say undone
 }
 
-# What a transaction that was cut off has left.
+# Undoes an interrupted transaction.
 recover() {
   step recover
   ! go_back "undone later" || say recovered
 }
 
-# The way back has failed: why, and what a person would have to do.
+# The rollback failed: prints why, and the commands to run by hand.
 left_dirty() {
   say dirty
   {
@@ -402,8 +403,8 @@ left_dirty() {
   } | quoted
 }
 
-# What there is to know when the service does not do well: its log, and who has its port.
-# Not what every start says, nor where in Ollama's own code it was when it panicked.
+# What explains an unhealthy service: its log, and what else has its port. Lines that every start
+# prints and the stack traces of Go are left out.
 evidence() {
   words=$(service_log | grep -v -e 'msg="server config"' -e '^\[GIN' -e '^goroutine ' \
     -e '^created by ' -e '^[[:space:]]' -e '^[^ ]*(.*)$' | tail -n 40)
@@ -414,7 +415,7 @@ evidence() {
   esac
 }
 
-# Nothing but the journal and files beside the real ones has been written yet.
+# Only the journal and temporary files have been written so far.
 abort() {
   failed -
   rm -rf "$state/journal.new"
@@ -455,9 +456,9 @@ transaction() {
 
 # --- waiting for the controller ---
 
-# Its last word as a status: 10 is commit, 11 anything else, 9 the end of input; above 128 it has
-# been silent for too long, or took longer than $2 seconds (0: as long as it likes).
-# A signal does not interrupt `read` in every shell, but `wait` for a reader ends in all of them.
+# Its last word as a status: 10 is commit, 11 anything else, 9 the end of input; above 128 it was
+# silent for too long, or took longer than $2 seconds (0: no limit).
+# A signal does not interrupt `read` in every shell, but killing a reader ends `wait` in all of them.
 verdict() {
   true >"$state/beat"
   say "$1"
@@ -487,9 +488,9 @@ verdict() {
   return $code
 }
 
-# --- all of it ---
+# --- the session ---
 
-# Everything of ours that is no file of the plan; the lock goes with it.
+# Removes everything of ours that is not a file of the plan, the lock included.
 forget_all() {
   made=$(cat "$state/made" 2>/dev/null)
   rm -rf "$state"

@@ -1,38 +1,31 @@
-"""file: a file of the user's own on a node, from a template or as it stands in the playbook."""
-
-from __future__ import annotations
+"""file: a file of the user on a node, or of the project on the controller."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from posixpath import normpath
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from fleetctl.model.facts import LARGEST_FILE, File, Unknown
+from fleetctl.model.facts import ABSENT, Answers, File, Scope, Unknown
+from fleetctl.model.fleet import Target
 from fleetctl.model.plan import Change, Finding, Level, WriteFile
-from fleetctl.shell import AS_ROOT, Part, quote
-from fleetctl.steps import Step, Subject
+from fleetctl.shell import Question, files_in, files_question
+from fleetctl.steps import Place, Step, StepContext
 
-_READ = """
-{as_root}
-section mode
-ls -ldn {path} 2>/dev/null || as_root ls -ldn {path}
-section content
-{{ [ -f {path} ] && head -c {most} {path}; }} 2>/dev/null ||
-  as_root /bin/sh -c '[ -f "$1" ] && head -c {most} "$1"' sh {path} || echo @unreadable
-"""
-_AS_NOBODY_ELSE = "as_root() { false; }"
+_EXPECTED = "must be an absolute path of a file, or start with ~/; on the controller a relative one"
 
 
 def _path(text: str) -> str:
-    plain = text.isprintable() and normpath(text) == text and text != "/"
-    if not plain or not text.startswith(("/", "~/")) or text.startswith("//"):
-        raise ValueError("must be an absolute path of a file, or start with ~/")
+    plain = text.isprintable() and normpath(text) == text and text not in ("/", ".", "~")
+    if not plain or text.startswith(("//", "../")) or text in ("", ".."):
+        raise ValueError(_EXPECTED)
     return text
 
 
 class FileStep(Step):
+    kind: ClassVar[str] = "file"
+    places: ClassVar[frozenset[Place]] = frozenset({"nodes", "controller"})
     path: Annotated[str, AfterValidator(_path)]
     template: str | None = None
     content: str | None = None
@@ -45,39 +38,46 @@ class FileStep(Step):
             raise ValueError("needs either `template` or `content`")
         return self
 
-    def probe(self, name: str) -> list[Part]:
-        question = _READ.format(
-            as_root=AS_ROOT if self.sudo else _AS_NOBODY_ELSE,
-            path=in_shell(self.path),
-            most=LARGEST_FILE + 1,
-        )
-        return [Part(f"file {self.path}", question, for_root=self.sudo)]
+    def refusal(self, place: Place) -> str | None:
+        """A node has no project folder, and the controller is changed only inside its own."""
+        absolute = self.path.startswith(("/", "~/"))
+        if place == "nodes" and not absolute:
+            return _EXPECTED
+        if place == "controller" and (absolute or self.sudo):
+            return "must be relative to the project and without `sudo`, on the controller"
+        return None
 
-    def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
+    def questions(self, target: Target) -> list[Question]:
+        return [files_question("file", [self._on(target)], as_root=self.sudo)]
+
+    def _on(self, target: Target) -> str:
+        return f"{target.folder}/{self.path}" if target.folder else self.path
+
+    def read(self, answers: Answers) -> File:
+        return next(iter(files_in(answers["file"]).values()), ABSENT) if answers else ABSENT
+
+    def plan(self, context: StepContext, seen: File) -> Iterator[Change | Finding]:
         after = self.content
         if self.template is not None:
-            values = {"node": subject.node, "fleet": subject.fleet}
-            after = subject.templates.render(self.template, values)
-        file = subject.facts.files.get(self.path, File(None))
-        mode = int(self.mode, 8)
+            values = {"node": context.target.node, "fleet": context.fleet}
+            after = context.templates.render(self.template, values)
+        path = self._on(context.target)
+        scope: Scope = "system" if self.sudo else "user"
         yield from difference(
-            file, WriteFile(self.path, None, after or "", mode, as_root=self.sudo)
+            seen, WriteFile(path, None, after or "", int(self.mode, 8), scope=scope)
         )
-
-
-def in_shell(path: str) -> str:
-    """A path as a word of a script; `~` is the user's home."""
-    return f'"$HOME"{quote(path[1:])}' if path.startswith("~") else quote(path)
 
 
 def difference(file: File, wanted: WriteFile) -> Iterator[WriteFile | Finding]:
-    """`wanted` as a change of what is there, if it is one."""
+    """`wanted` as a change of the file that is there, if it is one."""
     path = wanted.path
     if file.mode and not file.mode.startswith("-"):
-        yield Finding(Level.OBSTACLE, f"{path} is not a regular file", "move it out of the way")
+        text = f"{path} is not a regular file"
+        yield Finding("ST002", Level.OBSTACLE, text, "move it out of the way")
     elif isinstance(file.content, Unknown):
-        text = f"what is in {path} is not known, because {file.content.why}"
-        yield Finding(Level.OBSTACLE, text, "move it out of the way, or use -K if root may read it")
+        text = f"the content of {path} is not known, because {file.content.why}"
+        hint = "move it out of the way, or use -K if root may read it"
+        yield Finding("ST003", Level.OBSTACLE, text, hint)
     elif file.content != wanted.after:
         yield replace(wanted, before=file.content)
     elif file.mode and file.permissions != wanted.mode:

@@ -1,48 +1,50 @@
-"""ollama_models: the models that the inventory maps to a node are there, others if they may."""
-
-from __future__ import annotations
+"""ollama_models: the models that are mapped to a node are present; with `prune` no others are."""
 
 from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
-from fleetctl.model import variables
+from fleetctl.model import ollama_log, variables
 from fleetctl.model.facts import Service, Unknown
-from fleetctl.model.fleet import Node
 from fleetctl.model.plan import Change, DeleteModel, Finding, Level, PullModel
-from fleetctl.steps import Step, Subject
+from fleetctl.steps import Step, StepContext
 
 _FOLDER = "OLLAMA_MODELS"
 
 
 class OllamaModels(Step):
-    def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
-        api, node = subject.facts.api, subject.node
-        models = [each for each in subject.fleet.models.values() if node.name in each.nodes]
+    kind: ClassVar[str] = "ollama_models"
+
+    def plan(self, context: StepContext, seen: None) -> Iterator[Change | Finding]:
+        api, node, service = context.facts.api, context.node, context.service
+        models = [each for each in context.fleet.models.values() if node.name in each.nodes]
         wanted = {model.ollama_model.casefold(): model.ollama_model for model in models}
         if isinstance(api, Unknown):
-            if wanted and subject.service:
-                yield _unseen(subject.service, wanted.values(), api.why)
+            if wanted and service:
+                yield _not_listed(service, wanted.values(), api.why)
             return
-        if subject.service and _moves(subject.service, node):
+        if service and _moves(service):
             if wanted:
-                yield Finding(Level.NOTE, f"once {_FOLDER} has changed, {_pull(wanted.values())}")
+                text = f"once {_FOLDER} has changed, {_pull(wanted.values())}"
+                yield Finding("ST012", Level.NOTE, text)
             return
-        there = {name.casefold() for name in api.models}
-        yield from (PullModel(name) for folded, name in wanted.items() if folded not in there)
+        present = {name.casefold() for name in api.models}
+        yield from (PullModel(name) for folded, name in wanted.items() if folded not in present)
         if node.prune:
             yield from (DeleteModel(name) for name in api.models if name.casefold() not in wanted)
 
 
-def _unseen(service: Service, wanted: Iterable[str], why: str) -> Finding:
+def _not_listed(service: Service, wanted: Iterable[str], why: str) -> Finding:
     if service.active:
-        return Finding(Level.UNKNOWN, f"which models are there is not known, because {why}")
-    return Finding(Level.NOTE, f"once Ollama runs, {_pull(wanted)}")
+        text = f"which models are present is not known, because {why}"
+        return Finding("ST010", Level.UNKNOWN, text)
+    return Finding("ST011", Level.NOTE, f"once Ollama runs, {_pull(wanted)}")
 
 
 def _pull(wanted: Iterable[str]) -> str:
     return f"pull {', '.join(wanted)} if missing"
 
 
-def _moves(service: Service, node: Node) -> bool:
-    """Whether the models that are there now will not be those that Ollama sees then."""
-    wanted, seen = node.environment.get(_FOLDER), service.seen(_FOLDER)
-    return wanted is not None and seen is not None and not variables.agrees(_FOLDER, wanted, seen)
+def _moves(service: Service) -> bool:
+    """Whether Ollama will use another folder of models than now."""
+    wanted, used = service.spec.env.get(_FOLDER), ollama_log.seen(service, _FOLDER)
+    return wanted is not None and used is not None and not variables.agrees(_FOLDER, wanted, used)

@@ -1,109 +1,105 @@
-"""ollama_service: Ollama runs, starts at boot, and runs with what is desired now."""
-
-from __future__ import annotations
+"""ollama_service: Ollama runs, is started at boot, and runs with the desired values."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
+from typing import ClassVar
 
-from fleetctl import backends
-from fleetctl.model import variables
+from fleetctl import services
+from fleetctl.model import ollama_log, variables
 from fleetctl.model.facts import Facts, Host, Service, Unknown
-from fleetctl.model.plan import Change, Finding, Level, Restart, Supervise
-from fleetctl.steps import Step, Subject
+from fleetctl.model.plan import Change, Finding, Level, Restart, ServiceAction
+from fleetctl.steps import Step, StepContext
 
 
 class OllamaService(Step):
-    def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
-        service, wanted = subject.service, subject.node.environment
+    kind: ClassVar[str] = "ollama_service"
+
+    def plan(self, context: StepContext, seen: None) -> Iterator[Change | Finding]:
+        service, facts = context.service, context.facts
         if service is None:
-            yield backends.absence(subject.node, subject.facts)
+            yield _absence(context.node.service, facts)
             return
         if service.blocked:
-            yield Finding(Level.OBSTACLE, service.blocked, service.fix)
+            yield Finding("ST021", Level.OBSTACLE, service.blocked, service.hint)
             return
-        rival = backends.rival(service, subject.facts) if subject.node.takeover else None
-        if rival is not None and service.creatable:
-            yield Supervise("displace", service.as_root)
-        yield from _others(service, subject.facts, rival)
+        scope, title = service.scope, service.spec.title
+        if context.node.takeover and service.creatable and services.rival(service, facts):
+            yield ServiceAction("displace", scope, title)
         if not service.enabled:
-            yield Supervise("enable", service.as_root)
+            yield ServiceAction("enable", scope, title)
         if service.reload_pending:
-            yield Supervise("reload", service.as_root)
+            yield ServiceAction("reload", scope, title)
         if not service.active:
-            yield Restart(service.as_root, ("it does not run",), running=False)
-        elif stale := list(_stale(service, wanted, subject.facts.host)):
-            yield Restart(service.as_root, tuple(stale))
+            yield Restart(scope, title, ("it does not run",), running=False)
+        elif stale := list(_stale(service, facts.host)):
+            yield Restart(scope, title, tuple(stale))
         if service.active:
-            yield from _unseen(service, wanted)
-            yield from _left_over(service, wanted)
-            yield from _slow(service, subject.facts.host)
+            yield from _effective(service)
 
 
-def _stale(service: Service, wanted: Mapping[str, str], host: Host) -> Iterator[str]:
-    """Why the running server must be started again; derived from what it is, not what we did."""
+def _stale(service: Service, host: Host) -> Iterator[str]:
+    """Why the running server must be restarted; derived from its state, not from what we did."""
+    wanted = service.spec.env
     for variable, value in wanted.items():
-        given = _given(service, variable)
-        seen = service.seen(variable)
+        given, used = service.given(variable), ollama_log.seen(service, variable)
         if given is not None and variables.agrees(variable, value, given):
-            continue  # it has been told; whether it listens is another matter
-        if seen is not None and not variables.agrees(variable, value, seen):
-            shown = host.shortened(variables.in_words(variable, seen))
+            continue  # the process has the value; `_effective` checks whether Ollama accepted it
+        if used is not None and not variables.agrees(variable, value, used):
+            shown = host.shortened(variables.in_words(variable, used))
             yield f"it runs with {variable} {shown}"
-        elif seen is None and isinstance(service.running, Mapping):
+        elif used is None and isinstance(service.environment, Mapping):
             yield f"it runs without {variable}"
     for source in service.sources:
         if source.ours:
             for variable in source.values:
-                if variable not in wanted and _given(service, variable) is not None:
+                if variable not in wanted and service.given(variable) is not None:
                     yield f"it still runs with {variable}"
 
 
-def _given(service: Service, variable: str) -> str | None:
-    return service.running.get(variable) if isinstance(service.running, Mapping) else None
-
-
-def _unseen(service: Service, wanted: Mapping[str, str]) -> Iterator[Finding]:
-    """What Ollama makes of its environment, and what of that cannot be known."""
-    if isinstance(service.effective, Unknown):
-        why = service.effective.why
-        if isinstance(service.running, Unknown):
-            text = f"what Ollama runs with is not known, because {service.running.why}"
-            yield Finding(Level.UNKNOWN, text, "let the user read it, or use -K for sudo")
+def _effective(service: Service) -> Iterator[Finding]:
+    """Values that Ollama was given and does not use, and what of that cannot be known."""
+    effective = ollama_log.effective(service)
+    if isinstance(effective, Unknown):
+        if isinstance(service.environment, Unknown):
+            text = f"what Ollama runs with is not known, because {service.environment.why}"
+            hint = "log in as a user who may read it, or use -K for sudo"
+            yield Finding("ST022", Level.UNKNOWN, text, hint)
         else:
-            yield Finding(Level.UNKNOWN, f"what Ollama makes of its values is not known: {why}")
+            text = f"which values Ollama uses is not known: {effective.why}"
+            yield Finding("ST023", Level.UNKNOWN, text)
         return
-    for variable, value in wanted.items():
-        given, seen = _given(service, variable), service.effective.get(variable)
+    for variable, value in service.spec.env.items():
+        given, used = service.given(variable), effective.get(variable)
         told = given is not None and variables.agrees(variable, value, given)
-        if told and seen is not None and not variables.agrees(variable, value, seen):
-            text = f"Ollama was given {variable}={given} and uses {seen or '(nothing)'}"
-            yield Finding(Level.OBSTACLE, text, "this version of Ollama does not take the value")
+        if told and used is not None and not variables.agrees(variable, value, used):
+            text = f"Ollama was given {variable}={given} and uses {used or '(nothing)'}"
+            hint = "this version of Ollama does not accept the value"
+            yield Finding("ST024", Level.OBSTACLE, text, hint)
 
 
-def _left_over(service: Service, wanted: Mapping[str, str]) -> Iterator[Finding]:
-    """What the running server was given once, and its next start would not give it."""
-    given = service.running if isinstance(service.running, Mapping) else {}
-    still = {*wanted, *(variable for source in service.sources for variable in source.values)}
-    for variable, value in given.items():
-        if variable.startswith("OLLAMA_") and variable not in still:
-            text = f"Ollama runs with {variable}={value}, which no file of its service sets"
-            yield Finding(Level.WARNING, text, "restart it there to be rid of that")
+def _absence(wanted: str, facts: Facts) -> Finding:
+    """What runs Ollama instead of a service that fleetctl can manage."""
+    what, hint = _why_no_service(wanted, facts)
+    return Finding("ST020", Level.OBSTACLE, what, hint)
 
 
-def _slow(service: Service, host: Host) -> Iterator[Finding]:
-    """A Mac gives its GPU to whoever is logged in; others are not assured of it."""
-    devices = service.computes_on
-    if host.machine == "arm64" and host.system == "Darwin" and devices and "Metal" not in devices:
-        text = f"Ollama does not use the GPU: its log names {', '.join(devices)}"
-        yield Finding(Level.WARNING, text, "it may need somebody logged in at the screen")
-
-
-def _others(service: Service, facts: Facts, rival: Service | None) -> Iterator[Finding]:
-    """Servers that somebody else has started."""
-    known = (service.pid, rival and rival.pid)
-    for server in facts.servers:
-        if server.pid in known or server.unit == PurePosixPath(service.definition).name:
-            continue
-        text = f"another Ollama serves here: pid {server.pid} of user {server.uid}"
+def _why_no_service(wanted: str, facts: Facts) -> tuple[str, str]:
+    host = facts.host
+    if "nixos" in host.traits:
+        return "NixOS manages its services", "set services.ollama.environmentVariables there"
+    if not facts.services:
+        wsl = "in WSL, set systemd=true in /etc/wsl.conf and restart it"
+        hint = wsl if "wsl" in host.traits else "run Ollama there by hand, with `ssh: none`"
+        return "there is no service manager that fleetctl supports", hint
+    if any(service.loaded for service in facts.services):
+        return f"no {wanted} service runs Ollama here", "set ollama.service: auto"
+    for server in host.servers:
+        if server.unit.startswith(("docker", "libpod")):
+            return "Ollama runs in a container", "set its variables where the container is defined"
         by = f", in {server.unit}" if server.unit else ""
-        yield Finding(Level.OBSTACLE, text + by, "stop one of the two")
+        what = f"Ollama was started by hand: pid {server.pid} of user {server.uid}{by}"
+        return what, "stop it, and make it a service"
+    if any(program.startswith("/snap/") for program in host.programs):
+        return "Ollama is a snap", "set its variables with `snap set ollama`"
+    if host.programs:
+        return f"{host.programs[0]} exists, but no service runs it", "make it a service"
+    return "Ollama is not installed", "install it there"

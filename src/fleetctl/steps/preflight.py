@@ -1,94 +1,44 @@
-"""preflight: everything that could stop a new machine from becoming a node, before any write."""
+"""preflight: asks what the blocking checks of `audit/` need to know about a new machine."""
 
-from __future__ import annotations
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
-import re
-from collections.abc import Iterator, Mapping
-
-from fleetctl.model import address
-from fleetctl.model.facts import Api, Facts, Host, Preflight, Unknown
-from fleetctl.model.plan import Change, Finding, Level
-from fleetctl.shell import Part, Record, ports
-from fleetctl.steps import Step, Subject
-
-_LEAST = 50_000
-"""Kilobytes that a file system must have left for configuration and backups."""
-
-_FLOOR = (0, 17, 1)
-"""Before it anybody who reaches the port can read the server's memory (CVE-2026-7482)."""
-
-# sudo is only asked whether it would; nothing is done by it.
-_ASK = r"""
-if [ "$(id -u)" = 0 ]; then echo root
-elif ! command -v sudo >/dev/null; then echo absent
-elif sudo -n true 2>/dev/null; then echo free
-else echo refused; fi
-section disk; df -Pk /etc /var "$HOME" 2>/dev/null
-section ports
-"""
+from fleetctl.model.facts import Answers
+from fleetctl.model.fleet import Target
+from fleetctl.model.plan import Change, Finding
+from fleetctl.shell import HOST, Question, survey
+from fleetctl.steps import Step, StepContext
 
 
-class PreflightStep(Step):
-    def probe(self, name: str) -> list[Part]:
-        return [Part("preflight", _ASK + ports.ask("LISTEN"))]
-
-    def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
-        seen = subject.facts.preflight
-        if seen is None:
-            return
-        yield from _sudo(seen, subject)
-        for folder, left in seen.free.items():
-            if left < _LEAST:
-                text = f"{folder} has only {left} kB left"
-                yield Finding(Level.OBSTACLE, text, "make room there")
-        yield from _port(seen, subject)
-        yield from _version(subject.facts)
+@dataclass(frozen=True, slots=True)
+class PreflightFacts:
+    sudo: str
+    """root, free, refused or absent."""
+    free: dict[str, int]
+    """Kilobytes left, by mount point."""
+    ports: frozenset[int]
+    """TCP ports that are listened on."""
 
 
-def _sudo(seen: Preflight, subject: Subject) -> Iterator[Finding]:
-    service = subject.service
-    if service is None or not service.as_root or subject.elevates:
-        return
-    if seen.sudo == "refused":
-        fix = ways_to_root(subject.facts.host)
-        yield Finding(Level.OBSTACLE, "sudo needs a password", fix)
-    elif seen.sudo == "absent":
-        text = "Ollama is a service of the system, and there is no sudo"
-        yield Finding(Level.OBSTACLE, text, "log in as root, or install sudo")
+class Preflight(Step):
+    kind: ClassVar[str] = "preflight"
 
+    def questions(self, target: Target) -> list[Question]:
+        return [
+            Question("sudo", "ask_sudo", library=HOST),
+            Question("disk", 'df -Pk /etc /var "$HOME" 2>/dev/null'),
+            Question("ports", survey.ask_ports("LISTEN"), library=HOST),
+        ]
 
-def ways_to_root(host: Host) -> str:
-    """What to do where sudo lets nobody in."""
-    rule = f"{host.user} ALL=(root) NOPASSWD: ALL"
-    return f"use -K, or put this into /etc/sudoers.d/fleetctl there: {rule}"
+    def read(self, answers: Answers) -> PreflightFacts | None:
+        if not answers:
+            return None
+        rows = [line.split() for line in answers["disk"].text.splitlines()]
+        free = {row[5]: int(row[3]) for row in rows if len(row) > 5 and row[3].isdecimal()}
+        ports = frozenset(survey.ports(answers["ports"].text))
+        return PreflightFacts(answers["sudo"].text.strip(), free, ports)
 
-
-def _port(seen: Preflight, subject: Subject) -> Iterator[Finding]:
-    """The port that Ollama shall have, if it has it not yet and somebody else has."""
-    _, wanted = address.place_of(subject.node.listens)
-    api = subject.facts.api
-    if wanted in seen.ports and not (isinstance(api, Api) and api.port == wanted):
-        text = f"port {wanted} is taken by something that is not Ollama"
-        yield Finding(Level.OBSTACLE, text, "stop that, or choose another port in ollama.host")
-
-
-def _version(facts: Facts) -> Iterator[Finding]:
-    if isinstance(facts.api, Unknown):
-        return
-    floor = ".".join(map(str, _FLOOR))
-    found = re.match(r"(\d+)\.(\d+)\.(\d+)", facts.api.version)
-    if found is None:
-        text = f"the version {facts.api.version!r} of Ollama means nothing to fleetctl"
-        yield Finding(Level.WARNING, text, f"it should be {floor} or newer")
-    elif tuple(map(int, found.groups())) < _FLOOR:
-        text = f"Ollama {facts.api.version} is older than {floor}, which has holes closed"
-        yield Finding(Level.OBSTACLE, text, "update it there")
-
-
-def read(records: Mapping[str, Record]) -> Preflight | None:
-    record = records.get("preflight")
-    if record is None:
-        return None
-    rows = [line.split() for line in record.section("disk").splitlines()]
-    free = {row[5]: int(row[3]) for row in rows if len(row) > 5 and row[3].isdecimal()}
-    return Preflight(record.text.strip(), free, frozenset(ports.read(record.section("ports"))))
+    def plan(self, context: StepContext, seen: PreflightFacts | None) -> Iterator[Change | Finding]:
+        """Nothing: the audit reports what was found."""
+        return iter(())

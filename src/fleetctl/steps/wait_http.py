@@ -1,17 +1,18 @@
 """wait_http: Ollama answers over HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
+from typing import ClassVar
 
 from fleetctl.model.facts import Unknown
 from fleetctl.model.plan import Change, Finding, Level
-from fleetctl.steps import Step, Subject
+from fleetctl.steps import Step, StepContext
 
 
 class WaitHttp(Step):
-    def plan(self, name: str, subject: Subject) -> Iterator[Change | Finding]:
-        api, service = subject.facts.api, subject.service
+    kind: ClassVar[str] = "wait_http"
+
+    def plan(self, context: StepContext, seen: None) -> Iterator[Change | Finding]:
+        api, service = context.facts.api, context.service
         if isinstance(api, Unknown) and service and service.active:
-            fix = "look at its log; is the address right?"
-            yield Finding(Level.FAULT, f"Ollama runs, but {api.why}", fix)
+            text = f"Ollama runs, but {api.why}"
+            yield Finding("ST040", Level.FAULT, text, "check its log and ollama.host")

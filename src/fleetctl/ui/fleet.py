@@ -1,4 +1,4 @@
-"""A fleet for people: what each node will be and why, and who works where."""
+"""An inventory and a machine as lines: effective values, routing, tree, description."""
 
 from __future__ import annotations
 
@@ -7,97 +7,88 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
 from fleetctl.model import variables
+from fleetctl.model.facts import Facts, Unknown
 from fleetctl.model.fleet import Fleet, Model, Node
-from fleetctl.ui.console import columns, printable, styled
+from fleetctl.ui.console import Branch, printable, styled, table, tree
 
 Value = str | int | None
 
-
-def document(fleet: Fleet, nodes: Iterable[Node]) -> dict[str, object]:
-    """The same for programs."""
-    return {
-        "project": fleet.name,
-        "file": str(fleet.file),
-        "gateway": asdict(fleet.gateway),
-        "nodes": {
-            node.name: {
-                key: {"value": value, "origin": origin} for key, value, origin in _settings(node)
-            }
-            for node in nodes
-        },
-        "models": {name: asdict(model) for name, model in fleet.models.items()},
-        "agents": {name: asdict(agent) for name, agent in fleet.agents.items()},
-    }
+_SYSTEMS = {"Darwin": "macOS"}
 
 
 def values(fleet: Fleet, nodes: Iterable[Node]) -> Iterator[str]:
-    """Every effective value, with where it came from."""
+    """Every effective value with its origin, then which agent uses which model."""
     for node in nodes:
-        yield styled(node.name, "strong", sys.stdout)
-        given = (setting for setting in _settings(node) if setting[1] is not None)
-        yield from columns(((key, _text(value), origin) for key, value, origin in given), indent=2)
+        yield styled(printable(node.name), "strong", sys.stdout)
+        given = (setting for setting in settings(node) if setting[1] is not None)
+        yield from table(((key, _text(value), origin) for key, value, origin in given), indent=2)
         yield ""
     yield from routing(fleet)
+
+
+def routing(fleet: Fleet) -> list[str]:
+    """`planner  →  qwen2.5-coder:7b on mini-16`, one line an agent."""
+    rows = []
+    for agent in fleet.agents.values():
+        model = fleet.models[agent.model]
+        rows.append((agent.name, "→", f"{model.ollama_model} on {', '.join(model.nodes)}"))
+    return table(rows)
+
+
+def graph(fleet: Fleet, nodes: Iterable[Node]) -> list[str]:
+    """Groups, their nodes, the models mapped there, and the agents that use those."""
+    selected = list(nodes)
+    groups = [(f"@{group}", [n for n in selected if group in n.groups]) for group in fleet.groups]
+    ungrouped = ("(no group)", [node for node in selected if not node.groups])
+    branches = [
+        Branch(title, [_node_branch(fleet, node) for node in members])
+        for title, members in (*groups, ungrouped)
+        if members
+    ]
+    return tree(Branch(fleet.name, branches))
+
+
+def settings(node: Node) -> Iterator[tuple[str, Value, str]]:
+    """Inventory key, effective value and origin of everything that a node is given."""
+    for key, value in _effective(node):
+        yield key, value, node.origins.get(key, "node")
+
+
+def describe_machine(facts: Facts) -> str:
+    """A machine in one line, as `provision --add` shows it."""
+    host = facts.host
+    system = host.distribution or _SYSTEMS.get(host.system, host.system)
+    return printable(f"{system}, {host.machine}, {_ollama(facts)}")
+
+
+def _ollama(facts: Facts) -> str:
+    api = facts.api
+    if isinstance(api, Unknown):
+        installed = facts.host.programs or any(service.loaded for service in facts.services)
+        return "Ollama is installed but does not answer" if installed else "without Ollama"
+    active = next((service for service in facts.services if service.active), None)
+    how = f"as a {active.scope} service" if active else "not as a service"
+    count = f"{len(api.models)} model{'' if len(api.models) == 1 else 's'}"
+    return f"Ollama {api.version} {how}, {count}"
 
 
 def _text(value: Value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def routing(fleet: Fleet) -> Iterator[str]:
-    """`planner → qwen2.5-coder:7b on mini-16`."""
-    rows = []
-    for agent in fleet.agents.values():
-        model = fleet.models[agent.model]
-        rows.append((agent.name, "→", f"{model.ollama_model} on {', '.join(model.nodes)}"))
-    yield from columns(rows)
+def _node_branch(fleet: Fleet, node: Node) -> Branch:
+    mapped = [model for model in fleet.models.values() if node.name in model.nodes]
+    title = f"{node.name}  {node.endpoint or ''}"
+    return Branch(title, [Branch(_model_title(fleet, model)) for model in mapped])
 
 
-def graph(fleet: Fleet, nodes: Iterable[Node]) -> Iterator[str]:
-    """Groups, their nodes, the models there, and the agents behind those."""
-    chosen = list(nodes)
-    by_node: dict[str, list[Model]] = {}
-    for model in fleet.models.values():
-        for name in model.nodes:
-            by_node.setdefault(name, []).append(model)
-    groups = [(f"@{group}", [n for n in chosen if group in n.groups]) for group in fleet.groups]
-    ungrouped = ("(no group)", [node for node in chosen if not node.groups])
-    yield fleet.name
-    branches = [branch for branch in (*groups, ungrouped) if branch[1]]
-    for at, (title, members) in enumerate(branches):
-        yield from _branch(at == len(branches) - 1, title, _members(fleet, members, by_node))
-
-
-def _members(fleet: Fleet, nodes: list[Node], by_node: dict[str, list[Model]]) -> list[str]:
-    lines: list[str] = []
-    for at, node in enumerate(nodes):
-        models = by_node.get(node.name, [])
-        inner = [
-            line for each in models for line in _branch(each is models[-1], _used(fleet, each))
-        ]
-        lines += _branch(at == len(nodes) - 1, f"{node.name}  {node.endpoint or ''}", inner)
-    return lines
-
-
-def _used(fleet: Fleet, model: Model) -> str:
+def _model_title(fleet: Fleet, model: Model) -> str:
     agents = [agent.name for agent in fleet.agents.values() if agent.model == model.name]
     return f"{model.name} = {model.ollama_model}" + (f"  ← {', '.join(agents)}" if agents else "")
 
 
-def _branch(last: bool, title: str, inner: Iterable[str] = ()) -> Iterator[str]:
-    yield ("└─ " if last else "├─ ") + printable(title).rstrip()
-    for line in inner:
-        yield ("   " if last else "│  ") + line
-
-
-def _settings(node: Node) -> Iterator[tuple[str, Value, str]]:
-    """What a node will be: key, value, and where that came from."""
-    for key, value in _values(node):
-        yield key, value, node.origins.get(key, "node")
-
-
-def _values(node: Node) -> Iterator[tuple[str, Value]]:
-    """By the keys that say so in the inventory."""
+def _effective(node: Node) -> Iterator[tuple[str, Value]]:
+    """By inventory key."""
     yield "endpoint", node.endpoint
     yield "provider", node.provider
     if node.ssh is None:

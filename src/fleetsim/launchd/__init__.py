@@ -1,1 +1,1 @@
-"""A simulated launchd: domains, jobs and what `launchctl` can ask of them."""
+"""A simulated launchd: domains, jobs, and the output of `launchctl`."""

@@ -1,4 +1,4 @@
-"""The definition of a job, read from its plist. A key that is not simulated is refused loudly."""
+"""The definition of a job, read from its plist. Keys that are not simulated are refused."""
 
 import plistlib
 from collections.abc import Callable, Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-from fleetsim.launchd.errors import LaunchError
+from fleetsim.launchd.variant import LaunchError
 
 THROTTLE_SECONDS = 10
 _TYPES: Mapping[str, type | tuple[type, ...]] = {
@@ -68,13 +68,13 @@ class Definition:
 
 
 def application(label: str, program: str, arguments: tuple[str, ...]) -> Definition:
-    """What `open` starts: a job that no plist describes. Its children outlive it."""
+    """An application started by `open`: a job without a plist, whose children outlive it."""
     values = {"Label": label, "RunAtLoad": True, "AbandonProcessGroup": True}
     return _definition("", values, program, (program, *arguments))
 
 
 def read_definition(path: Path, refuse: Refuse) -> Definition:
-    """Raises 5, launchd's answer to whatever is wrong with a plist."""
+    """Read a plist. Raises error 5, launchd's answer to any defect of a plist."""
     try:
         data = plistlib.loads(path.read_bytes())
     except (OSError, plistlib.InvalidFileException, ExpatError, ValueError):
@@ -103,7 +103,7 @@ def _definition(
         environment={key: value for key, value in environment.items() if isinstance(value, str)},
         run_at_load=data.get("RunAtLoad", False),
         keep_alive=data.get("KeepAlive", False),
-        # 0 is ignored
+        # launchd ignores 0
         throttle=data.get("ThrottleInterval", 0) or THROTTLE_SECONDS,
         exit_timeout=data.get("ExitTimeOut", 5),
         stdout=data.get("StandardOutPath", ""),
@@ -120,11 +120,11 @@ def _definition(
 
 
 def _check(where: str, key: str, value: object, refuse: Refuse) -> None:
-    """Two kinds of mistake: what launchd would not take, and what is not simulated."""
+    """Refuse a key or value that launchd would reject or that is not simulated."""
     if key not in _TYPES:
         _refuse(f"{where} is not simulated", refuse)
     expected = _TYPES[key]
-    # to Python, true is a number
+    # in Python, True is an int
     if not isinstance(value, expected) or (expected is int and isinstance(value, bool)):
         _refuse(f"{where} with a value of type {type(value).__name__} is not simulated", refuse)
     strings = value if key in ("ProgramArguments", "LimitLoadToSessionType") else ()
@@ -137,7 +137,7 @@ def _check(where: str, key: str, value: object, refuse: Refuse) -> None:
     if key == "ProcessType" and value not in _PROCESS_TYPES:
         _refuse(f"{where} {value} is not known", refuse)
     if key == "EnvironmentVariables" and isinstance(value, dict):
-        # launchd ignores them, so whoever wrote one is mistaken
+        # launchd silently ignores such a value, so it is a mistake in the plist
         for name, text in value.items():
             if not isinstance(text, str):
                 refuse(f"{where}: {name} is not a string")

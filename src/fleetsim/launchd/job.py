@@ -1,4 +1,4 @@
-"""One loaded job: started, watched, kept alive and stopped as its plist says."""
+"""One loaded job: started, watched, kept alive and stopped as its plist defines."""
 
 import contextlib
 import errno
@@ -27,16 +27,16 @@ _LONGEST_THROTTLE = 1200
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a job gets from its domain."""
+class JobContext:
+    """What a domain provides to its jobs."""
 
     account: Account
     environment: Callable[[], Mapping[str, str]]
-    """Asked at each start: it may have been changed by `launchctl setenv`."""
+    """Called at each start, since `launchctl setenv` may have changed it."""
     program: Callable[[str], str]
     variant: Callable[[], Variant]
     started: Callable[[int], None]
-    gone: Callable[["Job"], None]
+    removed: Callable[["Job"], None]
 
 
 @dataclass(slots=True)
@@ -45,68 +45,69 @@ class State:
     pid: int = 0
     runs: int = 0
     crashes: int = 0
-    """In a row, each within the throttle of its start."""
+    """Consecutive crashes, each within the throttle interval after its start."""
     last_exit: int | None = None
-    """As Popen has it: negative is a signal."""
+    """As in `Popen.returncode`: negative for a signal."""
 
 
 class Job:
-    """All methods are called with launchd's lock held; the watching thread takes it itself."""
+    """All methods are called with launchd's lock held; the watcher thread acquires it itself."""
 
     def __init__(
         self,
         definition: Definition,
-        around: Surroundings,
+        context: JobContext,
         changed: threading.Condition,
         extra: Mapping[str, str] | None = None,
     ) -> None:
         self.definition = definition
         self.state = State()
-        self._around = around
+        self._context = context
         self._changed = changed
         self._extra = extra or {}
         self._launched = float("-inf")
-        self._leaving = False
-        self._wanted = False
+        self._unloading = False
+        self._restart_requested = False
 
     def start(self) -> None:
-        """Unless it runs; not sooner than the throttle allows."""
-        if self.state.pid or self._leaving:
+        """Start it, unless it runs, as soon as the throttle allows."""
+        if self.state.pid or self._unloading:
             return
-        if self._around.variant().kickstart_waits:
+        if self._context.variant().kickstart_waits:
             self._spawn_when_due()
         else:
             self._spawn()
 
     def restart(self) -> None:
-        """Kill what runs and start the definition that is loaded, whatever its file says now."""
+        """Kill the process and start the loaded definition again, whatever its file contains
+        now."""
         if not self.state.pid:
             self.start()
             return
         before = self.state.runs
-        self._wanted = True
-        self._terminate(self._around.variant().exit_seconds)
+        self._restart_requested = True
+        self._terminate(self._context.variant().exit_seconds)
         self._changed.wait_for(
             lambda: (
-                self.state.runs > before or self.state.name == "spawn scheduled" or self._leaving
+                self.state.runs > before or self.state.name == "spawn scheduled" or self._unloading
             )
         )
 
     def stop(self) -> None:
-        """As `launchctl stop`: it is kept alive all the same."""
+        """`launchctl stop`: KeepAlive starts it again."""
         if self.state.pid:
-            self._wanted = False
-            self._terminate(self._around.variant().exit_seconds)
+            self._restart_requested = False
+            self._terminate(self._context.variant().exit_seconds)
 
-    def leave(self, seconds: float | None = None) -> None:
-        """TERM, and KILL when its time is over; the label is gone when the process is. Returns at
-        once."""
-        self._leaving = True
+    def unload(self, seconds: float | None = None) -> None:
+        """Unload: TERM, then KILL after the timeout. Returns immediately; the label is removed when
+        the process has ended."""
+        self._unloading = True
         self._changed.notify_all()
         if not self.state.pid:
-            self._around.gone(self)
+            self._context.removed(self)
         elif self.state.name == "running":
-            limit = self._around.variant().exit_seconds
+            limit = self._context.variant().exit_seconds
             self._terminate(limit if seconds is None else min(limit, seconds))
 
     def signal(self, number: signal.Signals) -> None:
@@ -116,7 +117,7 @@ class Job:
     @property
     def _throttle(self) -> float:
         doubled = float(self.definition.throttle << min(max(0, self.state.crashes - 1), 10))
-        return min(doubled, _LONGEST_THROTTLE) * self._around.variant().pace
+        return min(doubled, _LONGEST_THROTTLE) * self._context.variant().pace
 
     def _spawn(self) -> None:
         state = self.state
@@ -127,16 +128,16 @@ class Job:
         except OSError:
             state.last_exit = BAD_CONFIGURATION
             state.crashes += 1
-            self._rest()
+            self._after_run()
             return
         state.pid = process.pid
-        self._around.started(process.pid)
-        self._enter("running")
+        self._context.started(process.pid)
+        self._set_state("running")
 
         def watch() -> None:
             wait_without_reaping(process.pid)
             if not self.definition.abandons_group:
-                # what is left of the group goes while its number still is ours
+                # kill the rest of the group before the pid is reaped and can be reused
                 signal_group(process.pid, signal.SIGKILL)
             code = process.wait()
             with self._changed:
@@ -145,15 +146,15 @@ class Job:
         threading.Thread(target=watch, daemon=True).start()
 
     def _start(self) -> "subprocess.Popen[bytes]":
-        definition, around = self.definition, self._around
+        definition, context = self.definition, self._context
         with contextlib.ExitStack() as opened:
             stdout, stderr = (
-                opened.enter_context(_appending(path, around.account))
+                opened.enter_context(_open_for_append(path, context.account))
                 for path in (definition.stdout or os.devnull, definition.stderr or os.devnull)
             )
-            arguments = [around.program(definition.program), *definition.arguments[1:]]
+            arguments = [context.program(definition.program), *definition.arguments[1:]]
             environment = {
-                **around.environment(),
+                **context.environment(),
                 **definition.environment,
                 **self._extra,
                 "XPC_SERVICE_NAME": definition.label,
@@ -161,29 +162,29 @@ class Job:
             streams = Streams(subprocess.DEVNULL, stdout.fileno(), stderr.fileno())
             folder = definition.working_directory or "/"
             return start_process(
-                arguments, around.account, environment, folder, streams, umask=definition.umask
+                arguments, context.account, environment, folder, streams, umask=definition.umask
             )
 
     def _after_exit(self, code: int) -> None:
         state = self.state
         state.pid, state.last_exit = 0, code
         lived = time.monotonic() - self._launched
-        soon = lived < self.definition.throttle * self._around.variant().pace
+        soon = lived < self.definition.throttle * self._context.variant().pace
         state.crashes = state.crashes + 1 if code and soon else 0
-        self._rest()
+        self._after_run()
 
-    def _rest(self) -> None:
-        """After a process has ended, or could not be started."""
-        if self._leaving:
-            self._enter("exited")
-            self._around.gone(self)
-        elif not self.definition.path:  # an application, which nothing describes but its process
-            self._around.gone(self)
-        elif self.definition.keep_alive or self._wanted:
-            self._wanted = False
+    def _after_run(self) -> None:
+        """Decide what follows after the process has ended or could not be started."""
+        if self._unloading:
+            self._set_state("exited")
+            self._context.removed(self)
+        elif not self.definition.path:  # an application, which has no plist
+            self._context.removed(self)
+        elif self.definition.keep_alive or self._restart_requested:
+            self._restart_requested = False
             self._spawn_when_due()
         else:
-            self._enter("not running")
+            self._set_state("not running")
 
     def _spawn_when_due(self) -> None:
         seconds = self._launched + self._throttle - time.monotonic()
@@ -192,42 +193,42 @@ class Job:
         if seconds <= 0:
             self._spawn()
             return
-        self._enter("spawn scheduled")
+        self._set_state("spawn scheduled")
 
         def spawn() -> None:
             with self._changed:
-                if not self._changed.wait_for(self._is_settled, timeout=seconds):
+                if not self._changed.wait_for(self._is_spawn_obsolete, timeout=seconds):
                     self._spawn()
 
         threading.Thread(target=spawn, daemon=True).start()
 
-    def _is_settled(self) -> bool:
-        """Whether what was scheduled is not to be any more."""
-        return self._leaving or bool(self.state.pid)
+    def _is_spawn_obsolete(self) -> bool:
+        """Whether a scheduled start is no longer needed."""
+        return self._unloading or bool(self.state.pid)
 
     def _terminate(self, seconds: float) -> None:
         pid = self.state.pid
-        self._enter("SIGTERMed")
+        self._set_state("SIGTERMed")
         signal_group(pid, signal.SIGTERM)
 
         def kill() -> None:
             with self._changed:
                 if not self._changed.wait_for(lambda: self.state.pid != pid, timeout=seconds):
-                    self._enter("SIGKILLed")
+                    self._set_state("SIGKILLed")
                     signal_group(pid, signal.SIGKILL)
 
         threading.Thread(target=kill, daemon=True).start()
 
-    def _enter(self, name: str) -> None:
+    def _set_state(self, name: str) -> None:
         self.state.name = name
         self._changed.notify_all()
 
 
-def _appending(name: str, account: Account) -> IO[bytes]:
-    """A file for output, made if it is missing; never one that the user could not open."""
+def _open_for_append(name: str, account: Account) -> IO[bytes]:
+    """Open an output file, created if missing. PermissionError if the user could not open it."""
     path = Path(name)
     if not path.parent.exists():
-        # launchd makes it for root, and then the user cannot get in
+        # launchd creates the folder for root, and then the user cannot enter it
         path.parent.mkdir(parents=True, mode=0o744 if os.getuid() == 0 else 0o444)
     is_new = not path.exists()
     if not account.may_reach(*((path.parent, 0o3) if is_new else (path, 0o2))):

@@ -1,14 +1,14 @@
-"""What `launchctl print`, `list` and `print-disabled` show: blocks in braces, a tab for each level.
+"""The output of `launchctl print`, `list` and `print-disabled`: blocks in braces, one tab per
+level.
 
-The blocks about coalitions repeat the words of the job itself, as they do on a real Mac, so that
-whoever reads this without looking at the tabs is misled here too."""
+As on a real Mac, the coalition blocks repeat keys of the job itself, so a parser that ignores the
+indentation is wrong here too."""
 
 import signal
 from collections.abc import Iterator, Mapping
 
-from fleetsim.launchd.domain import SYSTEM, Domain
 from fleetsim.launchd.job import Job
-from fleetsim.launchd.launchd import Launchd
+from fleetsim.launchd.launchd import SYSTEM, Domain, Launchd
 
 _SYSEXITS = (
     "EX_USAGE", "EX_DATAERR", "EX_NOINPUT", "EX_NOUSER", "EX_NOHOST", "EX_UNAVAILABLE",
@@ -19,7 +19,7 @@ _FIRST_SYSEXIT = 64
 _SPAWN_TYPES = {"": "daemon (3)", "Interactive": "interactive (4)", "Background": "background (5)"}
 
 
-def shown_job(launchd: Launchd, domain: Domain, job: Job) -> str:
+def format_job(launchd: Launchd, domain: Domain, job: Job) -> str:
     full = f"{domain.name}/{job.definition.label}"
     header = full if launchd.variant.full_header else job.definition.label
     return _block(header, _job_lines(launchd, domain, job))
@@ -92,7 +92,7 @@ def _last_exit(code: int | None) -> str:
     return f"last exit code = {code}"
 
 
-def shown_domain(launchd: Launchd, domain: Domain) -> str:
+def format_domain(launchd: Launchd, domain: Domain) -> str:
     return _block(domain.name, _domain_lines(launchd, domain))
 
 
@@ -113,7 +113,7 @@ def _services(domain: Domain) -> Iterator[str]:
         yield f"{job.state.pid:>8} {status:>6} \t{label}"
 
 
-def shown_disabled(stored: Mapping[str, bool]) -> str:
+def format_disabled(stored: Mapping[str, bool]) -> str:
     associations = _block("login item associations", [])
     return _block("disabled services", _switches(stored)) + associations
 
@@ -123,8 +123,8 @@ def _switches(stored: Mapping[str, bool]) -> Iterator[str]:
         yield f'"{label}" => {"disabled" if disabled else "enabled"}'
 
 
-def listed(domain: Domain) -> str:
-    """A negative status is a signal."""
+def format_list(domain: Domain) -> str:
+    """The table of `launchctl list`; a negative status is a signal."""
     rows = [
         f"{job.state.pid or '-'}\t{job.state.last_exit or 0}\t{label}\n"
         for label, job in domain.jobs.items()
@@ -132,10 +132,10 @@ def listed(domain: Domain) -> str:
     return "PID\tStatus\tLabel\n" + "".join(rows)
 
 
-def listed_job(domain: Domain, job: Job) -> str:
+def format_listed_job(domain: Domain, job: Job) -> str:
     definition, state = job.definition, job.state
     last = state.last_exit or 0
-    # the status as wait(2) has it
+    # the status as wait(2) encodes it
     raw = -last if last < 0 else last << 8
     lines = [
         f'"StandardOutPath" = "{definition.stdout}";' if definition.stdout else "",

@@ -1,5 +1,6 @@
-"""What launchd finds on its machine: folders, users, and the programs of the system."""
+"""launchd's view of its machine: folders, users, programs, and the store of disabled labels."""
 
+import plistlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ class User:
     account: Account
     home: Path
     identity: Mapping[str, str]
-    """HOME, USER, LOGNAME, SHELL and TMPDIR, which launchd takes from the account."""
+    """HOME, USER, LOGNAME, SHELL and TMPDIR, which launchd sets from the account."""
 
     @property
     def uid(self) -> int:
@@ -32,19 +33,43 @@ class Site:
     agents: Path
     """/Library/LaunchAgents"""
     login_items: Path
-    """A folder of links to the plists that applications have registered for the login."""
+    """A folder of links to the plists of login items that applications have registered."""
     store: Path
-    """Where it is written down what is disabled, over reboots."""
+    """The folder of the `DisabledStore`, which survives reboots."""
     path: str
-    """/usr/bin:/bin:/usr/sbin:/sbin, wherever that is on this machine."""
+    """The PATH of jobs: the equivalent of /usr/bin:/bin:/usr/sbin:/sbin on this machine."""
     program: Callable[[str], str]
-    """Where a program of the system really is, by its path on a Mac."""
+    """Maps the path of a system program on a Mac to its path on this machine."""
     refuse: Callable[[str], None]
     mark: Mapping[str, str]
-    """In the environment of every job, whatever its plist says."""
+    """Variables added to the environment of every job, to find its processes."""
 
     def user(self, uid: int) -> User | None:
         return next((user for user in self.users if user.uid == uid), None)
 
     def named(self, name: str) -> User | None:
         return next((user for user in self.users if user.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class DisabledStore:
+    """The disabled labels: one plist per user, which survives reboots and the removal of jobs."""
+
+    folder: Path
+
+    def all(self, owner: str) -> dict[str, bool]:
+        """Whether each label is disabled; labels that were never enabled or disabled are
+        missing."""
+        file = self._file(owner)
+        if not file.exists():
+            return {}
+        found: dict[str, bool] = plistlib.loads(file.read_bytes())
+        return found
+
+    def set(self, owner: str, label: str, disabled: bool) -> None:
+        values = {**self.all(owner), label: disabled}
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._file(owner).write_bytes(plistlib.dumps(values))
+
+    def _file(self, owner: str) -> Path:
+        return self.folder / f"disabled.{owner}.plist"

@@ -1,4 +1,4 @@
-"""Ollama.app as it lies on the disk: the app, the command line inside it, and its login item."""
+"""The files of Ollama.app: the app, the command line inside it, and its login item."""
 
 import plistlib
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ from fleetsim.tools.calls import write_program
 
 
 def write_app(contents: Path, script: str, link: Path, login_items: Path) -> None:
-    """All but Contents/Resources/ollama, which `link`, as people have it in their PATH, leads to.
-    It has been opened before, so that it starts at each login."""
+    """Write everything but Contents/Resources/ollama; `link`, a name in the user's PATH, points
+    there. The login item is registered, as after the first time the app was opened."""
     app = contents / "MacOS/Ollama"
     squirrel = contents / "Frameworks/Squirrel.framework/Versions/A/Squirrel"
     plist = contents / "Library/LaunchAgents" / LOGIN_ITEM

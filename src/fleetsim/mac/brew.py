@@ -1,4 +1,5 @@
-"""Homebrew with the formula `ollama`, whose service is an agent that it writes anew each time."""
+"""Homebrew with the formula `ollama`; its service is an agent whose plist is rewritten at each
+start."""
 
 import json
 import plistlib
@@ -7,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fleetsim.launchd.errors import LaunchError
 from fleetsim.launchd.job import Job
 from fleetsim.launchd.launchd import Launchd
 from fleetsim.launchd.site import User
+from fleetsim.launchd.variant import LaunchError
 from fleetsim.tools.calls import Answer, Call, Refused
 
 OLD_LABEL, NEW_LABEL = "homebrew.mxcl.ollama", "sh.brew.ollama"
@@ -44,7 +45,7 @@ class Brew:
 
     @property
     def label(self) -> str:
-        """Of what it starts from now on."""
+        """The label that a service gets at its next start."""
         return NEW_LABEL if self._numbers >= _NEW_LABEL_SINCE else OLD_LABEL
 
     @property
@@ -79,8 +80,8 @@ class Brew:
             self.launchd.bootstrap(domain, file)
         except LaunchError as error:
             command = f"/bin/launchctl bootstrap {domain} {file}"
-            said = f"Error: Failure while executing; `{command}` exited with {error.code}.\n"
-            return Answer(err=said, code=1)
+            message = f"Error: Failure while executing; `{command}` exited with {error.code}.\n"
+            return Answer(err=message, code=1)
         return Answer(f"==> Successfully started `ollama` (label: {label})\n")
 
     def _stop(self, call: Call) -> Answer:
@@ -95,7 +96,7 @@ class Brew:
         return Answer(f"{out}==> Successfully stopped `ollama` (label: {label})\n")
 
     def write_plist(self, label: str, user: User, *, root: bool = False) -> Path:
-        """Whatever somebody has written into it is lost."""
+        """Write the service's plist; earlier edits of it are lost."""
         log = str(self.prefix / "var/log/ollama.log")
         values: dict[str, Any] = {
             "Label": label,
@@ -122,10 +123,10 @@ class Brew:
             return {}
         lines = [line.strip() for line in file.read_text().splitlines()]
         pairs = [line.partition("=") for line in lines if line and not line.startswith("#")]
-        # values are not unquoted
+        # brew does not unquote values
         return {key.strip(): value.strip() for key, equals, value in pairs if equals}
 
-    # --- what there is ---
+    # --- state ---
 
     def _info(self, call: Call) -> dict[str, Any]:
         found = self._loaded(call)
@@ -158,7 +159,7 @@ class Brew:
         }
 
     def _loaded(self, call: Call) -> tuple[str, Job] | None:
-        """In any of the domains, under either label."""
+        """The domain and job of the service, in any domain and under either label."""
         uid = self._user(call).uid
         for domain in ("system", f"gui/{uid}", f"user/{uid}"):
             for label in (OLD_LABEL, NEW_LABEL):
@@ -170,7 +171,8 @@ class Brew:
         return None
 
     def _domain(self, call: Call) -> str:
-        """brew's own rule; over SSH without a terminal it takes the screen for granted."""
+        """The domain that brew chooses. Over SSH without a terminal it assumes that the user is
+        logged in at the screen."""
         if call.uid == 0:
             return "system"
         screen = self.launchd.console

@@ -1,9 +1,11 @@
-"""What a Mac says about itself: tools whose answer is a table, and a few that look into one."""
+"""Tools that report facts of a Mac: name, release, hardware, users, FileVault, firewall, power."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from fleetsim.address import ADDRESS
+from fleetsim import ADDRESS
 from fleetsim.launchd.site import User
 from fleetsim.launchd.variant import Variant
 from fleetsim.tools.calls import Answer, Call, Refused
@@ -19,11 +21,15 @@ en0: flags=8863<UP,BROADCAST,SMART,RUNNING,SIMPLEX,MULTICAST> mtu 1500
 _MACHINE = "arm64"
 _MEMORY = 16 * 2**30
 MAC_VRAM = 107 * 2**30 // 10
-"""What Metal takes of that by default, as measured."""
+"""The part of the memory that Metal uses by default, as measured."""
+_POWER_DEFAULTS = {
+    "sleep": 1, "disksleep": 10, "displaysleep": 10, "womp": 1, "autorestart": 0,
+    "ttyskeepawake": 1, "tcpkeepalive": 1, "powernap": 1, "standby": 0, "disablesleep": 0,
+}  # fmt: skip
 
 
-def constants(name: str, variant: Variant) -> dict[str, dict[str, str]]:
-    """For `write_constant`: by tool and arguments."""
+def constant_tools(name: str, variant: Variant) -> dict[str, dict[str, str]]:
+    """Arguments of `write_constant`: output by tool and arguments."""
     kernel = variant.kernel
     version = f"Darwin Kernel Version {kernel}: root:xnu/RELEASE_ARM64_T6000"
     product = {
@@ -56,7 +62,7 @@ def constants(name: str, variant: Variant) -> dict[str, dict[str, str]]:
 
 
 def identity(user: User) -> dict[str, str]:
-    """`id`: a person's group on a Mac is staff."""
+    """Output of `id`; the primary group of users of a Mac is staff."""
     uid, gid = str(user.uid), str(user.account.gid)
     return {
         "": f"uid={uid}({user.name}) gid={gid}(staff) groups={gid}(staff)",
@@ -143,10 +149,47 @@ def fdesetup(call: Call) -> Answer:
 
 
 def firewall(call: Call) -> Answer:
-    """`socketfilterfw`, which on a Mac is in /usr/libexec/ApplicationFirewall."""
+    """`socketfilterfw`, which a Mac has in /usr/libexec/ApplicationFirewall."""
     match call.arguments:
         case ["--getglobalstate"]:
             return Answer("Firewall is disabled. (State = 0)\n")
         case ["--getblockall"]:
             return Answer("Firewall has block all state set to disabled.\n")
     raise Refused("anything but --getglobalstate and --getblockall")
+
+
+@dataclass(frozen=True, slots=True)
+class Pmset:
+    """Power settings: readable for all users, changed by root only."""
+
+    file: Path
+
+    def __call__(self, call: Call) -> Answer:
+        match call.arguments:
+            case ["-g"]:
+                return Answer("System-wide power settings:\nCurrently in use:\n" + self._shown())
+            case ["-g", "custom"]:
+                return Answer("AC Power:\n" + self._shown())
+            case ["-a", *pairs] if pairs and len(pairs) % 2 == 0:
+                return self._set(call, pairs)
+        raise Refused("anything but -g, -g custom and -a KEY VALUE")
+
+    def _values(self) -> dict[str, int]:
+        stored: dict[str, int] = json.loads(self.file.read_text()) if self.file.exists() else {}
+        return {**_POWER_DEFAULTS, **stored}
+
+    def _shown(self) -> str:
+        # `disablesleep` works, but is undocumented and not listed
+        shown = {key: value for key, value in self._values().items() if key != "disablesleep"}
+        return "".join(f" {key:<20} {value}\n" for key, value in sorted(shown.items()))
+
+    def _set(self, call: Call, pairs: list[str]) -> Answer:
+        values = dict(zip(pairs[::2], pairs[1::2], strict=True))
+        are_numbers = all(value.isdecimal() for value in values.values())
+        if set(values) - set(_POWER_DEFAULTS) or not are_numbers:
+            raise Refused(f"settings {values}")
+        if call.uid != 0:
+            return Answer(err="Must be run as root to modify settings\n", code=77)
+        numbers = {key: int(value) for key, value in values.items()}
+        self.file.write_text(json.dumps({**self._values(), **numbers}))
+        return Answer()

@@ -1,7 +1,7 @@
-"""The simulated Mac at its real paths, on a node of the lab: run there as root.
+"""The simulated Mac at its real paths, on a node of the lab; runs there as root.
 
-`install` is called once, before the first boot, and makes the folders. `serve` is launchd itself.
-Sessions and jobs see `BASE/bin` in place of /usr/bin, since they run in a mount namespace."""
+`install` runs once, before the first boot, and creates the folders. `serve` is the launchd.
+Sessions and jobs run in a mount namespace in which `BASE/bin` replaces /usr/bin."""
 
 import os
 import pwd
@@ -25,7 +25,7 @@ from fleetsim.mac.posix_tools import host_tools
 from fleetsim.mac.process_table import Process, processes
 from fleetsim.mac.tools import Toolbox
 from fleetsim.processes import Account
-from fleetsim.tools.calls import Answer, Bench, Call, Refused, Switchboard
+from fleetsim.tools.calls import Answer, Call, Refused, ToolServer, Toolset
 
 BASE = Path("/usr/local/libexec/mac")
 HOST, BIN, SBIN, STATE = (BASE / name for name in ("host", "bin", "sbin", "state"))
@@ -35,7 +35,7 @@ TEMPORARY = "/private/var/folders/xy/abc/T/"
 BREW = Path("/opt/homebrew")
 APPLICATIONS = Path("/Applications")
 _ALSO = ("id", "ip", "sudo", "mount", "sshd")
-"""Of the host's tools, beside those that every simulated Mac uses."""
+"""Tools of the host that are kept, in addition to those of every simulated Mac."""
 _HIDDEN = ("systemd", "(sd-pam)", "dbus-daemon", "polkitd", "agetty", "init")
 _FIREWALL = Path("/usr/libexec/ApplicationFirewall/socketfilterfw")
 _AUTO_LOGIN, _RELEASE = STATE / "auto-login", STATE / "release"
@@ -45,14 +45,14 @@ _AUTO_LOGIN, _RELEASE = STATE / "auto-login", STATE / "release"
 def main(arguments: list[str]) -> None:
     match arguments:
         case ["install", user, *extras]:
-            _install(_person(user), extras)
+            _install(_user(user), extras)
         case ["serve", user]:
-            _serve(_person(user))
+            _serve(_user(user))
         case _:
             sys.exit("install USER [app|brew]…, or serve USER")
 
 
-def _person(name: str) -> User:
+def _user(name: str) -> User:
     entry = pwd.getpwnam(name)
     identity = {
         "HOME": entry.pw_dir,
@@ -74,7 +74,7 @@ def _install(user: User, extras: list[str]) -> None:
         if found := shutil.which(name):
             shutil.copy2(os.path.realpath(found), HOST / name)
     (HOST / "sh").unlink()
-    (HOST / "sh").symlink_to("bash")  # which is what macOS has there
+    (HOST / "sh").symlink_to("bash")  # as on macOS
     for name in ("id", "sudo"):
         (BIN / name).symlink_to(HOST / name)
     _FIREWALL.parent.mkdir(parents=True)
@@ -87,7 +87,7 @@ def _install(user: User, extras: list[str]) -> None:
     for path in (*private, private[-1].parent, Path(TEMPORARY)):
         user.account.own(path)
     for path in (STATE, STATE / "login-items", STATE / "refused.log"):
-        path.chmod(0o777)  # the app and the tools write there, as whoever runs them
+        path.chmod(0o777)  # the app and the tools write there as any user
     if "app" in extras:
         _install_app()
     if "brew" in extras:
@@ -119,12 +119,12 @@ def _serve(user: User) -> None:
     release = _RELEASE.read_text() if _RELEASE.exists() else "15"
     launchd = Launchd(_site(user), RELEASES[release])
     boot = str(uuid.uuid4()).upper()
-    switchboard = Switchboard()
+    tool_server = ToolServer()
     tools = Toolbox(
         name=socket.gethostname(),
         launchd=launchd,
         table=_table,
-        told=lambda _process, host, port: (host, port),
+        configured=lambda _process, host, port: (host, port),
         boot=lambda: boot,
         state=STATE,
         refused=STATE / "refused.log",
@@ -132,14 +132,14 @@ def _serve(user: User) -> None:
         interfaces=_interfaces(),
         temporary=TEMPORARY,
     )
-    tools.install(switchboard, PYTHON, BIN, BIN)
+    tools.install(tool_server, PYTHON, BIN, BIN)
     if BREW.exists():
         brew = Brew(BREW, "6.0.18", launchd)
-        switchboard.install(Bench({"brew": brew}, _refuse), brew.bin, PYTHON)
+        tool_server.install(Toolset({"brew": brew}, _refuse), brew.bin, PYTHON)
     control = _Control(launchd, user)
     verbs = {"log-in": control.log_in, "log-out": control.log_out, "vary": control.vary}
     verbs["session-opened"] = control.session_opened
-    switchboard.install(Bench(verbs, _refuse), BASE, PYTHON)
+    tool_server.install(Toolset(verbs, _refuse), BASE, PYTHON)
     launchd.boot()
     if _AUTO_LOGIN.exists():
         launchd.log_in(user)
@@ -148,7 +148,7 @@ def _serve(user: User) -> None:
 
 
 class _Control:
-    """What a real Mac has a keyboard for: programs in BASE, for the tests alone."""
+    """Programs in BASE for tests, in place of the keyboard of a real Mac."""
 
     def __init__(self, launchd: Launchd, user: User) -> None:
         self._launchd = launchd
@@ -168,7 +168,7 @@ class _Control:
         return Answer()
 
     def vary(self, call: Call) -> Answer:
-        """NAME=NUMBER, see `Variant`."""
+        """Arguments NAME=NUMBER change fields of the `Variant`."""
         try:
             pairs = [word.split("=") for word in call.arguments]
             self._launchd.vary(**{name: _number(value) for name, value in pairs})
@@ -196,7 +196,7 @@ def _site(user: User) -> Site:
 
 
 def _table() -> Iterator[Process]:
-    """All but what makes the node a Linux machine."""
+    """The processes of the node, except those that reveal a Linux machine."""
     for process in processes({}):
         if process.pid == 1:
             yield replace(process, arguments=("/sbin/launchd",))
@@ -205,11 +205,11 @@ def _table() -> Iterator[Process]:
 
 
 def _interfaces() -> str:
-    said = subprocess.run(
+    result = subprocess.run(
         [str(HOST / "ip"), "-o", "addr"], capture_output=True, text=True, check=True
     )
     lines = []
-    for line in said.stdout.splitlines():
+    for line in result.stdout.splitlines():
         _, name, family, address, *_ = line.split()
         lines.append(f"{name}: flags=8863<UP,RUNNING>\n\t{family} {address.partition('/')[0]}")
     return "\n".join(lines)

@@ -1,23 +1,22 @@
-"""The plain tools of a Mac: the host's own, each behind a guard that lets through only options that
-macOS has too, with the same meaning. Nothing else of the host is in the PATH of a Mac."""
+"""The POSIX tools of a Mac: the host's, each behind a guard script that accepts only options that
+macOS has with the same meaning. Nothing else of the host is in the PATH of a Mac."""
 
 import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from fleetsim.tools.calls import write_program
-from fleetsim.tools.constant import write_absent, write_constant
+from fleetsim.tools.calls import write_absent, write_constant, write_program
 
 HOST_PATH = "/usr/local/libexec/mac/host:/usr/bin:/bin:/usr/sbin:/sbin"
-"""On a node of the lab the host's own tools are in the first of these, and nowhere else."""
+"""On a node of the lab the host's tools are in the first of these folders only."""
 
 _SAME = (
     "sh", "dash", "bash", "zsh", "basename", "comm", "dirname", "echo", "env", "expr", "false",
     "fold", "gzip", "gunzip", "kill", "nohup", "paste", "perl", "printf", "pwd", "rmdir", "shasum",
     "sleep", "test", "[", "true", "tty",
 )  # fmt: skip
-"""What scripts use of these is the same everywhere."""
+"""Tools that need no guard: what scripts use of them is the same on both systems."""
 
 _OPTIONS: Mapping[str, str] = {
     "awk": "F:v:f:",
@@ -51,7 +50,7 @@ _OPTIONS: Mapping[str, str] = {
     "wc": "lwcm",
     "xargs": "0I:n:P:prtE:L:s:x",
 }
-"""The options that mean the same in both, in the way of getopts."""
+"""Options that mean the same on both systems, in the notation of getopts."""
 
 _EXTRA: Mapping[str, str] = {
     "awk": "*gensub*|*strftime*|*systime*|*asort*",
@@ -59,7 +58,7 @@ _EXTRA: Mapping[str, str] = {
     "find": "*-printf*|*-regextype*|*-readable*|*-writable*|*-executable*|-*",
     "head": "'-n -'*|*' -n -'*|'-c -'*",
 }
-"""Arguments, joined by blanks, that only GNU would understand."""
+"""Patterns of arguments, joined by blanks, that only GNU understands."""
 
 _NOT_SIMULATED = (
     "caffeinate", "codesign", "curl", "defaults", "diskutil", "ditto", "hdiutil", "install",
@@ -67,13 +66,13 @@ _NOT_SIMULATED = (
     "osascript", "route", "security", "sha256sum", "shlock", "softwareupdate", "spctl", "su",
     "system_profiler", "systemsetup", "tar", "top", "unzip", "vm_stat", "w", "who", "xattr",
 )  # fmt: skip
-"""A Mac has them, and to say that it does not would be a lie."""
+"""A Mac has these, so "not found" would be wrong: they are refused as not simulated."""
 
 _ABSENT = (
     "timeout", "flock", "setsid", "tac", "nproc", "free", "ss", "ip", "getent", "systemctl",
     "journalctl", "loginctl", "systemd-analyze", "python3", "python", "zstd", "realpath", "sudo",
 )  # fmt: skip
-"""In no folder of ours; but scripts append folders to their PATH, where the host may have them."""
+"""Missing on a Mac. Written only if the host has them in folders that scripts append to PATH."""
 _APPENDED = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
 _GUARD = """\
@@ -84,9 +83,9 @@ refuse() {{
   exit 125
 }}
 all=$*
-# in a basic regular expression these three are GNU's own
+# GNU extensions of basic regular expressions
 basic() {{
-  case $all in (*'\\+'*|*'\\|'*|*'\\?'*) refuse 'an expression that only GNU understands';; esac
+  case $all in (*'\\+'*|*'\\|'*|*'\\?'*) refuse 'a GNU regular expression';; esac
 }}
 """
 
@@ -99,10 +98,10 @@ done
 """
 
 _UNLESS = """\
-case $all in ({patterns}) refuse "what only GNU understands";; esac
+case $all in ({patterns}) refuse "an argument that only GNU understands";; esac
 """
 
-# GNU tools take options after words too, unless they are told to keep to POSIX
+# without POSIXLY_CORRECT GNU tools also accept options after words
 _RUN = """\
 POSIXLY_CORRECT=1; export POSIXLY_CORRECT
 exec {real} "$@"
@@ -139,7 +138,7 @@ while getopts ':dt:' option; do
   case $option in (d) kind=-d;; (t) prefix=$OPTARG;; (*) refuse "option -$OPTARG";; esac
 done
 shift $((OPTIND - 1))
-# not $TMPDIR: the folder that the system keeps for the user
+# the system's folder for the user, not $TMPDIR
 [ $# != 0 ] || set -- {tmp}/"$prefix.XXXXXXXXXX"
 exec {real} $kind -- "$@"
 """,
@@ -170,12 +169,13 @@ END
 
 
 def host_tools() -> tuple[str, ...]:
-    """What a Mac takes from its host."""
+    """Names of the tools that a Mac uses from its host."""
     return (*_SAME, *_OPTIONS, *_BODIES)
 
 
 def install_posix_tools(tools: Path, same: Path, refused: Path, facts: Mapping[str, str]) -> None:
-    """Guards go into `tools`, links to what needs none into `same`. `facts` fills in the rest."""
+    """Write guards into `tools`, and links to tools that need none into `same`. `facts` are values
+    for the placeholders in the scripts."""
     same.mkdir(exist_ok=True)
     for name in _SAME:
         real = shutil.which(name, path=HOST_PATH)

@@ -1,4 +1,4 @@
-"""The processes of a machine as a Mac's tools see them, read from the /proc of the host."""
+"""The processes of a Mac as its tools show them, read from the host's /proc."""
 
 import os
 import time
@@ -25,7 +25,7 @@ class Process:
 
     @property
     def name(self) -> str:
-        """What pgrep compares: not the kernel's name of the process, and not cut short."""
+        """The name that pgrep compares: from argv[0], not truncated like the kernel's name."""
         return os.path.basename(self.arguments[0])
 
     @property
@@ -34,16 +34,17 @@ class Process:
 
 
 def processes(mark: Mapping[str, str]) -> Iterator[Process]:
-    """Those that have the mark in their environment; without a mark, all with a command line."""
+    """Processes that have `mark` in their environment; with an empty mark, all with a command
+    line."""
     for folder in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
         try:
             environment = (folder / "environ").read_bytes()
-            # most processes of the host are none of ours, and this is asked for often
+            # a cheap test first: most processes of the host do not match, and this runs often
             if not all(f"{key}={value}".encode() in environment for key, value in mark.items()):
                 continue
             found = _read(folder, environment)
         except OSError:
-            continue  # ended meanwhile, or not ours to look into
+            continue  # ended in the meantime, or not readable for us
         if found.arguments and mark.items() <= found.environment.items():
             yield found
 
@@ -65,7 +66,7 @@ def _read(folder: Path, environment: bytes) -> Process:
 
 
 def _as_program(arguments: list[str]) -> list[str]:
-    """A simulated program is a script, and its interpreter is none of the Mac's business."""
+    """Strip the interpreter from the arguments of a simulated program, which is a Python script."""
     if arguments[1:2] != ["-IS"]:
         return arguments
     is_program = arguments[2].endswith(RUNNER)

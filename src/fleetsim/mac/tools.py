@@ -1,4 +1,4 @@
-"""The tools of a Mac, wherever it is installed: those that know something, and their guards."""
+"""The tools of a Mac, both in a HOME and on a node of the lab."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,39 +6,36 @@ from pathlib import Path
 
 from fleetsim.launchd.launchd import Launchd
 from fleetsim.mac import facts
+from fleetsim.mac.facts import Pmset
 from fleetsim.mac.posix_tools import install_posix_tools
-from fleetsim.tools.calls import Bench, Switchboard, Tool
-from fleetsim.tools.constant import write_constant
+from fleetsim.tools.calls import Tool, ToolServer, Toolset, write_constant
+from fleetsim.tools.files import Stat, plutil, sqlite3_tool
 from fleetsim.tools.launchctl import Launchctl
 from fleetsim.tools.open import Open
-from fleetsim.tools.plutil import plutil
-from fleetsim.tools.pmset import Pmset
 from fleetsim.tools.ps import Pgrep, Pkill, Ps, Table
-from fleetsim.tools.sockets import Lsof, Netstat, Told
-from fleetsim.tools.sqlite3 import sqlite3_tool
-from fleetsim.tools.stat import Stat
+from fleetsim.tools.sockets import ConfiguredAddress, Lsof, Netstat
 
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
     name: str
-    """Of the machine."""
+    """Name of the machine."""
     launchd: Launchd
     table: Table
-    told: Told
+    configured: ConfiguredAddress
     boot: Callable[[], str]
-    """A number that is another one after each boot."""
+    """The boot session UUID, different after each boot."""
     state: Path
     refused: Path
     applications: tuple[Path, ...]
     interfaces: str
-    """What `ifconfig -a` says."""
+    """Output of `ifconfig -a`."""
     temporary: str
 
-    def install(self, switchboard: Switchboard, python: str, folder: Path, same: Path) -> None:
-        """Into `folder`; links to what is the same everywhere into `same`."""
-        switchboard.install(Bench(self._tools(), self.launchd.site.refuse), folder, python)
-        for name, answers in facts.constants(self.name, self.launchd.variant).items():
+    def install(self, tool_server: ToolServer, python: str, folder: Path, same: Path) -> None:
+        """Install the tools into `folder`, and links to unguarded host tools into `same`."""
+        tool_server.install(Toolset(self._tools(), self.launchd.site.refuse), folder, python)
+        for name, answers in facts.constant_tools(self.name, self.launchd.variant).items():
             write_constant(folder, name, answers, self.refused)
         filled = {"tmp": self.temporary.rstrip("/"), "interfaces": self.interfaces}
         install_posix_tools(folder, same, self.refused, filled)
@@ -53,8 +50,8 @@ class Toolbox:
             "ps": Ps(self.table, names),
             "pgrep": pgrep,
             "pkill": Pkill(pgrep),
-            "lsof": Lsof(self.table, self.told, names),
-            "netstat": Netstat(self.table, self.told),
+            "lsof": Lsof(self.table, self.configured, names),
+            "netstat": Netstat(self.table, self.configured),
             "stat": Stat(names, self._console),
             "sysctl": facts.Sysctl(self.boot, launchd.variant),
             "dscl": facts.Dscl(users),

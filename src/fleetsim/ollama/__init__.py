@@ -1,5 +1,6 @@
-"""A simulated Ollama server: API, log, environment and quirks of the real one; faults on demand.
+"""A simulated Ollama server with the API, log, environment and quirks of the real one, and faults
+on demand.
 
-Every process start pays for its imports, and a fleet is many processes: only light modules of the
-standard library are used here. Imports inside the package are relative, because a copy of it is
-what gets installed on a simulated machine."""
+A fleet has many server processes and each pays for its imports, so only light modules of the
+standard library are used. Imports inside the package are relative, because a copy of it is
+installed on the simulated machines."""

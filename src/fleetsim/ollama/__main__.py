@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 
 from .behaviour import read_behaviour
+from .log import refuse
 from .server import loopback_address, serve
 from .settings import read_settings
 
@@ -18,10 +19,9 @@ def main(arguments: list[str]) -> int:
         case ["-v" | "--version"]:
             return _version(folder, os.environ)
     if ".app/" in os.path.realpath(sys.argv[0]) and not _answers(folder, os.environ):
-        # the command line starts the app, also when all that was wanted is a look
+        # the command line in the app's bundle starts the app for any other command
         os.spawnvp(os.P_WAIT, "open", ["open", "-j", "-a", "Ollama"])
-    with open(os.path.join(folder, "refused.log"), "a", encoding="utf-8") as file:
-        file.write(f"ollama: {words} is not simulated\n")
+    refuse(folder, f"ollama: {words} is not simulated")
     print(f"Error: not simulated: ollama {' '.join(words)}", file=sys.stderr)
     return 1
 

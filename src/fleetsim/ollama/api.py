@@ -1,4 +1,4 @@
-"""The HTTP API: what each route answers. What only the real server has is refused loudly."""
+"""The HTTP API: the answer of each route. Routes that only the real server has are refused."""
 
 import hashlib
 import ipaddress
@@ -79,7 +79,7 @@ class Api:
         return text_response(404, "404 page not found")
 
     def _host_allowed(self, header: str) -> bool:
-        """On loopback the server answers only to names that cannot be rebound from outside."""
+        """On loopback the server accepts only host names that cannot be used for DNS rebinding."""
         if self._settings.host not in ("127.0.0.1", "localhost", "::1"):
             return True
         host = header.rpartition(":")[0] if header.count(":") == 1 else header
@@ -88,7 +88,7 @@ class Api:
             return True
         return _private_address(host)
 
-    # --- about the server ---
+    # --- server ---
 
     def _root(self, _request: Request) -> Response:
         return text_response(200, "Ollama is running", "text/plain; charset=utf-8")
@@ -175,11 +175,11 @@ class Api:
 
     def _blob(self, request: Request, digest: str) -> Response:
         try:
-            there = self._store.has_blob(digest)
+            exists = self._store.has_blob(digest)
         except BadDigest as error:
             raise ApiError(400, str(error)) from None
-        if request.method == "HEAD" or there:
-            return Response(200 if there else 404)
+        if request.method == "HEAD" or exists:
+            return Response(200 if exists else 404)
         got = "sha256:" + hashlib.sha256(request.body).hexdigest()
         if got != digest:
             raise ApiError(400, f'digest mismatch, expected "{digest}", got "{got}"')
@@ -217,7 +217,7 @@ class Api:
             return json_response(200, answers)
         return Response(200, (encode(one) + b"\n" for one in answers), "application/x-ndjson")
 
-    # --- shared ---
+    # --- private ---
 
     def _find(self, reference: Reference, text: str) -> Model:
         manifest = self._store.manifest(self._store.existing_name(reference.name))
@@ -241,9 +241,9 @@ class Api:
 
 
 def _streamed(body: Json, progress: Iterator[Json]) -> Response:
-    """Progress as a stream, or its last word alone when the client asked for no stream."""
+    """Progress as a stream, or only its last object if the client asked for no stream."""
     if body.get("stream") is not False:
-        first = next(progress)  # an error before anything was sent still gets its own status
+        first = next(progress)  # an error before the first object still gets its own status code
         return Response(200, _lines(first, progress), "application/x-ndjson")
     try:
         return json_response(200, list(progress)[-1])

@@ -1,4 +1,4 @@
-"""How one simulated server behaves (its hardware, speed and faults), from a file that tests write.
+"""How one simulated server behaves (hardware, speed, faults), read from a file that tests write.
 
 The file is not part of the API, so no fault can be mistaken for a feature of Ollama."""
 
@@ -13,33 +13,33 @@ GIB = 2**30
 class Behaviour(NamedTuple):
     version: str = "0.24.0"
     library: str = ""
-    """Folder that models are pulled from; laid out like a model folder."""
+    """Folder that models are pulled from, with the layout of a model folder."""
     vram: int = 0
-    """Bytes of the one GPU; 0 is a machine without."""
+    """Memory of the GPU in bytes; 0 for a machine without GPU."""
     gpu: str = "CUDA"
-    """What the server says it computes with."""
+    """Name of the GPU library in the server's log."""
     ports: Mapping[str, int] = {}
-    """Port that the server is told to use: port on the loopback of the test machine."""
+    """By configured port: the port on the host's loopback that is used instead."""
     addresses: tuple[str, ...] = ()
-    """Addresses of the machine beside loopback."""
+    """Addresses of the machine in addition to loopback."""
     start_seconds: float = 0.0
-    """Between listening and serving: connections are accepted and wait."""
+    """Delay between listening and answering; connections are accepted meanwhile."""
     load_seconds: float = 0.0
     pull_seconds: float = 0.0
-    """How long each missing layer takes to arrive."""
+    """Duration of the download of each missing layer."""
 
     when: Mapping[str, str] = {}
-    """The faults of the next four lines happen only if all of these variables have these values."""
+    """The next four faults occur only if all of these variables have these values."""
     crash_on_start: bool = False
     never_answer: bool = False
     crash_after: float = 0.0
     ignore_term: bool = False
     app_quit_seconds: float = 0.0
-    """How long Ollama.app takes to quit; the real one may need half a minute."""
+    """How long Ollama.app takes to quit; the real one can need half a minute."""
     app_respawn_seconds: float = 0.2
-    """Until it starts its server again; the real one waits a second."""
+    """Delay before Ollama.app restarts its server; the real one waits a second."""
     pull_faults: Mapping[str, str] = {}
-    """Model, in its shortest form: not-found, error, stall, cut or end."""
+    """Fault by model, in the shortest form of its name: not-found, error, stall, cut or end."""
 
     def faulty(self, environ: Mapping[str, str]) -> bool:
         return all(environ.get(name) == value for name, value in self.when.items())
@@ -51,7 +51,7 @@ class Behaviour(NamedTuple):
         return 32768 if self.vram >= 23 * GIB else 4096
 
     def write(self, path: str) -> None:
-        # a running server may read it at any moment
+        # replaced atomically, since a running server may read it at any moment
         with open(f"{path}.new", "w", encoding="utf-8") as file:
             json.dump(self._asdict(), file)
         os.replace(f"{path}.new", path)

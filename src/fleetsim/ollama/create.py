@@ -1,4 +1,4 @@
-"""Creating a model: from another one (shared blobs, own parameters) or from an uploaded file."""
+"""Creates a model: from another one (shared blobs, own parameters) or from an uploaded file."""
 
 import json
 from collections.abc import Callable, Generator, Iterator
@@ -17,7 +17,7 @@ _TEXT_LAYERS = {"template": kinds.TEMPLATE, "system": kinds.SYSTEM, "license": k
 
 
 class CreateFailed(Exception):
-    """The request cannot be carried out; the status is used where nothing was sent yet."""
+    """The request failed; the status applies only if nothing has been sent yet."""
 
     def __init__(self, message: str, status: int = 500) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The head of a GGUF file: its metadata, read and written. Tensors are never looked at."""
+"""Reads and writes the metadata at the head of a GGUF file. Tensors are not read."""
 
 import struct
 from typing import BinaryIO
@@ -41,7 +41,7 @@ def read_metadata(file: BinaryIO) -> dict[str, Value]:
 
 
 def write_metadata(metadata: dict[str, int | str]) -> bytes:
-    """A file without tensors: enough to be pulled, listed and shown."""
+    """A GGUF file without tensors: enough to be pulled, listed and shown."""
     parts = [b"GGUF", struct.pack("<IQQ", 3, 0, len(metadata))]
     for key, value in metadata.items():
         parts.append(_packed(key))
@@ -75,7 +75,7 @@ def _value(file: BinaryIO, kind: int) -> Value:
 
 
 def _shortest(number: float) -> float:
-    """The shortest number that is the same in 32 bits: what was 1e-5 reads as 1e-5."""
+    """The shortest decimal with the same 32-bit value, so that 1e-5 reads as 1e-5."""
     candidates = (float(f"{number:.{digits}g}") for digits in range(6, 10))
     return next(one for one in candidates if struct.pack("<f", one) == struct.pack("<f", number))
 

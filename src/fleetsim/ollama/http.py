@@ -1,6 +1,6 @@
-"""Just enough HTTP/1.1 for the simulated server: one thread a connection, bodies, chunked streams.
+"""A minimal HTTP/1.1 server: one thread per connection, request bodies, chunked responses.
 
-The standard library's server would do, but loading it takes longer than the rest of the start."""
+Importing the standard library's server takes longer than the rest of the start."""
 
 import json
 import socket
@@ -64,10 +64,10 @@ def serve(listener: socket.socket, handler: Handler) -> None:
         connection, address = listener.accept()
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         arguments = (connection, address[0], handler)
-        threading.Thread(target=_talk, args=arguments, daemon=True).start()
+        threading.Thread(target=_serve_connection, args=arguments, daemon=True).start()
 
 
-def _talk(connection: socket.socket, client: str, handler: Handler) -> None:
+def _serve_connection(connection: socket.socket, client: str, handler: Handler) -> None:
     try:
         with connection, connection.makefile("rb") as incoming:
             while request := _read(incoming, connection):
@@ -82,7 +82,7 @@ def _talk(connection: socket.socket, client: str, handler: Handler) -> None:
                 if request.headers.get("connection", "").lower() == "close":
                     return
     except (OSError, ConnectionCut, ValueError):
-        return  # the client is gone, or never spoke HTTP
+        return  # the client disconnected, or does not speak HTTP
 
 
 def _read(incoming: BinaryIO, connection: socket.socket) -> Request | None:

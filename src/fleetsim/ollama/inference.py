@@ -73,13 +73,13 @@ def _words(options: Json) -> tuple[str, ...]:
 
 
 def _answer(kind: str, name: str, text: str, done_reason: str = "") -> Json:
-    said: Json = {"response": text}
+    content: Json = {"response": text}
     if kind == "chat":
-        said = {"message": {"role": "assistant", "content": text}}
+        content = {"message": {"role": "assistant", "content": text}}
     done: Json = {"done": bool(done_reason)}
     if done_reason:
         done["done_reason"] = done_reason
-    # the server leaves trailing zeros of the fraction out; nine digits read the same
+    # the real server drops trailing zeros of the fraction; parsers read nine digits the same
     now = time.time()
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1e9):09d}Z"
-    return {"model": name, "created_at": stamp, **said, **done}
+    return {"model": name, "created_at": stamp, **content, **done}

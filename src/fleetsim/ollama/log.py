@@ -1,5 +1,7 @@
-"""The server's log on stderr, in the text format of Go's slog, and the access log on stdout."""
+"""The server's log on stderr in the text format of Go's slog, the access log on stdout, and the
+record of refusals."""
 
+import os
 import sys
 import time
 
@@ -21,8 +23,14 @@ def access(status: int, seconds: float, client: str, method: str, path: str) -> 
     sys.stdout.flush()
 
 
+def refuse(folder: str, what: str) -> None:
+    """Record a use of something that is not simulated in the machine's folder."""
+    with open(os.path.join(folder, "refused.log"), "a", encoding="utf-8") as file:
+        file.write(what + "\n")
+
+
 def timestamp(now: float, digits: int) -> str:
-    """RFC 3339 in local time, as Go prints it."""
+    """The time in RFC 3339 format, local time, as Go prints it."""
     local = time.localtime(now)
     fraction = int((now % 1) * 10**digits)
     seconds, zone = time.strftime("%Y-%m-%dT%H:%M:%S", local), time.strftime("%z", local)

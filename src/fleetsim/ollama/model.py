@@ -146,7 +146,7 @@ def read_model(found: Store, manifest: Manifest) -> Model:
             with open(found.blob_path(weights.digest), "rb") as file:
                 metadata = read_metadata(file)
         except NotGGUF:
-            pass  # listing and pulling do not need a readable file
+            pass  # listing and pulling work without readable weights
     return Model(
         manifest=manifest,
         config=json.loads(found.read_blob(manifest.config.digest)),
@@ -162,7 +162,7 @@ def read_model(found: Store, manifest: Manifest) -> Model:
 
 
 def config_of(metadata: Mapping[str, Value]) -> Json:
-    """The config that the server derives from a file's metadata."""
+    """The config that the server derives from the metadata of the weights."""
     architecture = str(metadata.get("general.architecture", "unknown"))
     count = metadata.get("general.parameter_count", 0)
     kind = metadata.get("general.file_type", 0)
@@ -199,7 +199,7 @@ def _go_syntax(value: object) -> str:
 
 
 def _go_plain(value: object) -> str:
-    """As Go prints what it decoded from JSON, where every number is a float: a million is 1e+06."""
+    """Format a JSON value as Go prints it: every number is a float, a million is 1e+06."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return json.dumps(value) if not isinstance(value, str) else value
     plain = repr(float(value))

@@ -9,7 +9,7 @@ _HOST_PART = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,349}", re.ASCII)
 
 
 class BadName(ValueError):
-    """Not a model name. The text is the server's own."""
+    """Not a model name. The message is the real server's."""
 
 
 class Name(NamedTuple):
@@ -33,7 +33,7 @@ class Name(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """A name as a client wrote it: what it names, and whether it asks for or forbids the cloud."""
+    """A name as a client wrote it: the model, and whether it requires or excludes the cloud."""
 
     base: str
     name: Name
@@ -64,7 +64,8 @@ def parse_reference(text: str) -> Reference:
 
 
 def parse_pull_reference(text: str) -> Reference:
-    """As for a pull: a cloud model keeps its suffix, since a stub of that name is stored."""
+    """Parse a name for a pull: a cloud model keeps its suffix, since a stub of that name is
+    stored."""
     reference = parse_reference(text)
     if reference.source != "cloud":
         return reference

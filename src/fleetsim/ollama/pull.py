@@ -1,4 +1,5 @@
-"""Pulling a model from the library folder, as a stream of progress that errors are part of."""
+"""Pulls a model from the library folder, as a stream of progress objects that can contain
+errors."""
 
 import os
 import time
@@ -15,7 +16,7 @@ _SLICES = 8
 
 
 class PullFailed(Exception):
-    """The pull ends with this message."""
+    """The pull failed; the message is sent in the stream."""
 
 
 def pull(store: Store, name: Name, behaviour: Behaviour, prune: bool) -> Iterator[Json]:
@@ -51,7 +52,7 @@ def _fetch(
     if os.path.exists(path):
         yield {**whole, "completed": layer.size}
         return
-    # `completed` is left out while it is 0
+    # the real server omits `completed` while it is 0
     yield whole
     partial = f"{path}-partial"
     with open(library.blob_path(layer.digest), "rb") as source, open(partial, "wb") as target:
@@ -60,11 +61,11 @@ def _fetch(
             time.sleep(seconds / _SLICES)
             target.write(data)
             yield {**whole, "completed": target.tell()}
-            yield from _go_wrong(fault, {**whole, "completed": target.tell()})
+            yield from _inject_fault(fault, {**whole, "completed": target.tell()})
     os.replace(partial, path)
 
 
-def _go_wrong(fault: str, progress: Json) -> Iterator[Json]:
+def _inject_fault(fault: str, progress: Json) -> Iterator[Json]:
     if fault == "error":
         raise PullFailed("max retries exceeded: unexpected EOF")
     if fault == "cut":

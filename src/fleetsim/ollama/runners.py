@@ -1,7 +1,7 @@
-"""Which models are in memory, with what context, and until when.
+"""The models in memory, their context lengths, and when they expire.
 
 A runner belongs to a weights file, not to a name: a derived model with the same options shares its
-parent's runner, and one with another context takes its place."""
+parent's runner, and one with another context replaces it."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ from .model import Json, Model
 from .settings import Settings
 
 _DEFAULT_MAX_LOADED = 3
-_CONTEXT_BYTES = 1024  # per token of context; any plausible figure will do
+_CONTEXT_BYTES = 1024  # per token of context; an arbitrary plausible value
 
 
 class Runner:
@@ -54,7 +54,7 @@ class Runners:
         self._loaded: dict[str, Runner] = {}
 
     def use(self, model: Model, options: Json, keep_alive: int | None) -> Callable[[], None]:
-        """Have the model in memory. What is returned is to be called when the answer is out."""
+        """Load the model if needed. Returns a function to call when the answer is complete."""
         context = self._context(model, options)
         if not self._has(model, context):
             time.sleep(self._behaviour.load_seconds)
@@ -68,7 +68,7 @@ class Runners:
                 runner.keep_alive = self._settings.keep_alive
             if keep_alive is not None:
                 runner.keep_alive = keep_alive
-            # not below a second while the request runs, even for keep_alive 0
+            # at least a second while the request runs, even for keep_alive 0
             runner.expires = time.time() + max(runner.keep_alive / SECOND, 1)
         return runner.touch
 
@@ -105,7 +105,8 @@ class Runners:
 
 
 def request_keep_alive(value: object) -> int | None:
-    """A request's keep_alive: seconds, or a Go duration; no bare "300", unlike the environment."""
+    """Parse keep_alive of a request: a number of seconds or a Go duration. Unlike in the
+    environment, the string "300" is invalid."""
     if value is None:
         return None
     if isinstance(value, str):

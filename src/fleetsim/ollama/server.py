@@ -1,4 +1,5 @@
-"""`ollama serve`: listen, write the log that a start writes, then serve; or go wrong as told."""
+"""`ollama serve`: listens, writes the log of a start, then serves or fails as its behaviour
+defines."""
 
 import errno
 import os
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 
 from . import log
 from .api import Api
@@ -17,12 +19,12 @@ from .settings import Settings, joined, read_settings
 from .store import Store
 
 _ANY = ("0.0.0.0", "::", "")
-_LOOK_SECONDS = 0.3
+_POLL_SECONDS = 0.3
 _LOOPBACK = ("127.0.0.1", "localhost", "::1", *_ANY)
 
 
 def serve(folder: str, environ: Mapping[str, str]) -> int:
-    """`folder` holds the file with the server's behaviour, and takes the record of refusals."""
+    """Run the server. `folder` has the behaviour file and the log of refusals."""
     behaviour_file = os.path.join(folder, "ollama.json")
     behaviour = read_behaviour(behaviour_file)
     faulty = behaviour.faulty(environ)
@@ -38,27 +40,22 @@ def serve(folder: str, environ: Mapping[str, str]) -> int:
         print("panic: simulated crash on start", file=sys.stderr)
         return 2
     _handle_signals(ignore_term=faulty and behaviour.ignore_term)
-    threading.Thread(target=end_with_its_keeper, args=(folder,), daemon=True).start()
+    threading.Thread(target=exit_with_supervisor, args=(folder,), daemon=True).start()
     if faulty and behaviour.crash_after:
         threading.Thread(target=_crash, args=(behaviour.crash_after,), daemon=True).start()
-    # the log says that it listens, connections are accepted, and nothing is answered yet
+    # as the real server: it logs that it listens and accepts connections before it answers
     _log_listening(settings, behaviour)
     time.sleep(behaviour.start_seconds)
     _log_hardware(behaviour)
     while faulty and behaviour.never_answer:
         time.sleep(3600)
-
-    def refuse(what: str) -> None:
-        with open(os.path.join(folder, "refused.log"), "a", encoding="utf-8") as file:
-            file.write(what + "\n")
-
-    api = Api(settings, lambda: read_behaviour(behaviour_file), refuse)
+    api = Api(settings, lambda: read_behaviour(behaviour_file), partial(log.refuse, folder))
     serve_http(listener, api.handle)
     return 0
 
 
 def loopback_address(settings: Settings, behaviour: Behaviour) -> tuple[str, int]:
-    """Where the machine's address really is: always on loopback, whatever the setting says."""
+    """The address to bind: always on loopback, whatever the setting."""
     host = "::1" if settings.host == "::1" else "127.0.0.1"
     return host, behaviour.ports.get(str(settings.port), settings.port)
 
@@ -133,15 +130,15 @@ def _handle_signals(*, ignore_term: bool) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN if ignore_term else leave)
 
 
-def end_with_its_keeper(folder: str) -> None:
-    """Whoever runs this machine was killed, so it is off; nobody else would stop us."""
+def exit_with_supervisor(folder: str) -> None:
+    """Exit when the process that simulates this machine has ended; nothing else would end us."""
     try:
-        with open(os.path.join(folder, "keeper.pid"), encoding="utf-8") as file:
-            keeper = int(file.read())
+        with open(os.path.join(folder, "supervisor.pid"), encoding="utf-8") as file:
+            supervisor = int(file.read())
     except FileNotFoundError:
-        return  # a server without a machine
-    while os.path.exists(f"/proc/{keeper}"):
-        time.sleep(_LOOK_SECONDS)
+        return  # the server runs without a machine
+    while os.path.exists(f"/proc/{supervisor}"):
+        time.sleep(_POLL_SECONDS)
     os._exit(1)
 
 

@@ -1,4 +1,4 @@
-"""What the server takes from its environment: trimmed, normalised, bad values silently ignored."""
+"""The server's settings from its environment: trimmed and normalised, invalid values ignored."""
 
 import ipaddress
 import json
@@ -54,7 +54,8 @@ _TEXTS = (
 
 
 class Settings(NamedTuple):
-    """The values in use. `shown` is how the `server config` line prints them, by variable."""
+    """The effective values. `shown` has the values as printed in the `server config` line, by
+    variable."""
 
     host: str
     port: int
@@ -130,7 +131,7 @@ def _host(text: str) -> tuple[str, str, int, str]:
 
 
 def _split_host_port(hostport: str) -> tuple[str, str | None]:
-    """Go's net.SplitHostPort; no port at all where that fails."""
+    """Go's net.SplitHostPort; port None where that fails."""
     if hostport.startswith("["):
         host, bracket, port = hostport[1:].partition("]:")
         return (host, port) if bracket and ":" not in port else (hostport, None)
@@ -146,7 +147,7 @@ def _address(hostport: str) -> str:
 
 
 def _seconds(text: str) -> int:
-    """A duration, or a whole number of seconds; negative is for ever, nonsense five minutes."""
+    """A Go duration or a whole number of seconds. Negative is forever, invalid is five minutes."""
     value = 5 * MINUTE
     try:
         value = parse_duration(text)
@@ -166,7 +167,7 @@ def _number(name: str, text: str, default: int) -> int:
 
 
 def _flag(text: str) -> bool:
-    """Unset is off, and anything that Go does not read as false is on: `no` means yes."""
+    """Unset is off; anything that Go does not parse as false is on, so `no` means on."""
     return text not in ("", "0", "f", "F", "false", "False", "FALSE")
 
 
@@ -189,12 +190,12 @@ def _level(text: str) -> str:
 
 
 def cloud(variable: str, home: str) -> tuple[bool, str]:
-    """Whether the cloud is off, and who says so."""
+    """Whether the cloud is disabled, and by what."""
     by_environment, by_config = _flag(variable), False
     try:
         with open(f"{home}/.ollama/server.json", encoding="utf-8") as file:
             by_config = json.load(file).get("disable_ollama_cloud") is True
     except (OSError, ValueError, AttributeError):
-        pass  # the real server too reads an unusable file as no file
+        pass  # the real server also ignores an unusable file
     names = {(0, 0): "none", (1, 0): "env", (0, 1): "config", (1, 1): "both"}
     return by_environment or by_config, names[by_environment, by_config]

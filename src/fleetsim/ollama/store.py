@@ -1,6 +1,6 @@
-"""The model folder: manifests by name and blobs by digest, laid out as the real server does it.
+"""The model folder: manifests by name and blobs by digest, in the layout of the real server.
 
-A library that models are pulled from has the same layout."""
+The library that models are pulled from has the same layout."""
 
 import hashlib
 import json
@@ -89,7 +89,7 @@ class Store:
             return None
 
     def existing_name(self, name: Name) -> Name:
-        """The same name in the spelling that is already stored, part by part."""
+        """The name in the spelling that is already stored, part by part."""
         for manifest in self.manifests():
             name = Name(
                 *(
@@ -134,7 +134,7 @@ class Store:
             return file.read()
 
     def add_blob(self, data: bytes, media_type: str) -> tuple[Layer, bool]:
-        """The layer, and whether it is new."""
+        """Returns the layer, and whether it is new."""
         layer = Layer(media_type, "sha256:" + hashlib.sha256(data).hexdigest(), len(data))
         path = self.blob_path(layer.digest)
         if os.path.exists(path):
@@ -159,7 +159,7 @@ class Store:
                 os.remove(self.blob_path(layer.digest))
 
     def prune(self) -> int:
-        """What a start removes, once an hour old: unnamed blobs and partial downloads."""
+        """Remove unreferenced blobs and partial downloads older than an hour, as at each start."""
         used = {layer.digest for manifest in self.manifests() for layer in manifest.all_layers}
         old = time.time() - _PRUNE_GRACE_SECONDS
         count = 0

@@ -1,1 +1,1 @@
-"""A simulated systemd (version 252): unit files as it reads them, services that really run."""
+"""A simulated systemd, version 252: unit files parsed by its rules, services as real processes."""

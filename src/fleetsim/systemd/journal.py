@@ -1,4 +1,4 @@
-"""The machine's journal: one JSON line an entry, on disk, so that it survives a reboot."""
+"""The machine's journal: one JSON object per line, on disk, so that it survives a reboot."""
 
 import json
 import threading
@@ -17,7 +17,7 @@ class Entry:
     pid: int
     text: str
     process: str
-    """Who wrote it: the name of the unit's program, or `systemd`."""
+    """The writer: the name of the unit's program, or `systemd`."""
 
     @property
     def by_manager(self) -> bool:

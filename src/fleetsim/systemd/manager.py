@@ -1,4 +1,4 @@
-"""A service manager: which units there are, which are loaded, and the jobs that change them."""
+"""A service manager: the units that exist, the units that are loaded, and jobs on them."""
 
 import os
 import threading
@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from fleetsim.systemd.service import Service, StartFailed, Surroundings
+from fleetsim.systemd.service import Service, ServiceContext, StartFailed
 from fleetsim.systemd.unit import SearchPath, Unit, load
 
 TARGET = "default.target"
 
 
 class JobFailed(Exception):
-    """What systemctl says on stderr, and the code it leaves with."""
+    """The message of systemctl on stderr, and its exit code."""
 
     def __init__(self, message: str, code: int = 1) -> None:
         super().__init__(message)
@@ -21,12 +21,13 @@ class JobFailed(Exception):
 
 
 class Manager:
-    """Units stay loaded while they run, have failed or are wanted by the target, and then need a
-    daemon-reload to be seen anew; any other is forgotten when it is idle, and read afresh."""
+    """A unit stays loaded while it runs, has failed or is wanted by the target; changes of its
+    files then need a daemon-reload. Any other unit is unloaded when idle and read again when
+    needed."""
 
-    def __init__(self, search: SearchPath, around: Surroundings) -> None:
+    def __init__(self, search: SearchPath, context: ServiceContext) -> None:
         self._search = search
-        self._around = around
+        self._context = context
         self._changed = threading.Condition(threading.RLock())
         self._services: dict[str, Service] = {}
 
@@ -38,7 +39,7 @@ class Manager:
 
     @contextmanager
     def service(self, name: str) -> Iterator[Service]:
-        """The service as it is now, for looking at."""
+        """The current service, to be read under the lock."""
         with self._changed:
             yield self._service(name)
 
@@ -77,7 +78,7 @@ class Manager:
                 service.reset_failed()
 
     def start_wanted(self) -> None:
-        """What a boot or a login starts: everything that the default target wants."""
+        """Start everything that the default target wants, as at boot or login."""
         for link in sorted(self._wants().glob("*.service")):
             with self._changed:
                 service = self._service(link.name)
@@ -92,7 +93,7 @@ class Manager:
     # --- unit files ---
 
     def file_state(self, name: str) -> str:
-        """Empty where there is no unit file."""
+        """The state of the unit file; empty if there is none."""
         unit = self._load(name)
         if unit.load_state == "not-found":
             return ""
@@ -127,17 +128,17 @@ class Manager:
         link = (self._runtime if runtime else self._own) / name
         if link.exists() and link.resolve() != Path("/dev/null"):
             raise JobFailed(f"Failed to mask unit: File {link} already exists.")
-        said = self._link(link, "/dev/null")
+        output = self._link(link, "/dev/null")
         self.reload()
-        return said
+        return output
 
     def unmask(self, name: str, *, runtime: bool) -> str:
         link = (self._runtime if runtime else self._own) / name
-        said = _unlink(link) if link.resolve() == Path("/dev/null") else ""
+        output = _unlink(link) if link.resolve() == Path("/dev/null") else ""
         self.reload()
-        return said
+        return output
 
-    # --- shared ---
+    # --- private ---
 
     @property
     def _own(self) -> Path:
@@ -157,7 +158,7 @@ class Manager:
         service = self._services.get(name)
         wanted = (self._wants() / name).is_symlink()
         if service is None or (service.state.active == "inactive" and not wanted):
-            service = self._services[name] = Service(self._load(name), self._around, self._changed)
+            service = self._services[name] = Service(self._load(name), self._context, self._changed)
         return service
 
     def _job(self, name: str, verb: str, job: Callable[[Service], None]) -> None:
@@ -183,10 +184,10 @@ class Manager:
         for folder in (link.parent.parent, link.parent):
             if not folder.exists():
                 folder.mkdir(parents=True)
-                self._around.account.own(folder)
+                self._context.account.own(folder)
         link.unlink(missing_ok=True)
         link.symlink_to(target)
-        self._around.account.own(link)
+        self._context.account.own(link)
         return f"Created symlink {link} → {target}.\n"
 
 

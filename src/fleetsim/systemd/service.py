@@ -1,4 +1,4 @@
-"""One service: started, watched, restarted and stopped as its unit says."""
+"""One service: started, watched, restarted and stopped as its unit defines."""
 
 import contextlib
 import os
@@ -19,11 +19,11 @@ from fleetsim.processes import (
     start_process,
     wait_without_reaping,
 )
-from fleetsim.systemd.envfile import parse_environment_file
 from fleetsim.systemd.journal import Journal, entry
+from fleetsim.systemd.syntax import parse_environment_file
 from fleetsim.systemd.unit import Unit, valid_variable
 
-_LAST_WORDS_SECONDS = 1.0
+_OUTPUT_SECONDS = 1.0
 _REASONS = {
     "exit-code": "the control process exited with error code.",
     "signal": "a fatal signal was delivered to the control process.",
@@ -49,14 +49,14 @@ class State:
     exec_code: int = 0
     exec_status: int = 0
     started: int = 0
-    """Microseconds of the monotonic clock, as systemd counts; the two below likewise."""
+    """Microseconds of the monotonic clock, as in systemd; likewise the two below."""
     exited: int = 0
     changed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a service gets from the machine it runs on."""
+class ServiceContext:
+    """What a machine provides to its services."""
 
     account: Account
     environment: Mapping[str, str]
@@ -65,12 +65,13 @@ class Surroundings:
 
 
 class Service:
-    """All methods are called with the manager's lock held; the watching thread takes it itself."""
+    """All methods are called with the manager's lock held; the watcher thread acquires it
+    itself."""
 
-    def __init__(self, unit: Unit, around: Surroundings, changed: threading.Condition) -> None:
+    def __init__(self, unit: Unit, context: ServiceContext, changed: threading.Condition) -> None:
         self.unit = unit
         self.state = State()
-        self._around = around
+        self._context = context
         self._changed = changed
         self._starts: deque[float] = deque()
         self._stopping = False
@@ -93,27 +94,27 @@ class Service:
         self._spawn()
 
     def stop(self, *, seconds: float | None = None) -> None:
-        """TERM, and KILL when the unit's time for stopping (or `seconds`) is over."""
+        """TERM, then KILL after the unit's stop timeout (or after `seconds`, if shorter)."""
         if self.idle:
             return
-        self._say(f"Stopping {self._title}...")
+        self._log(f"Stopping {self._title}...")
         limit = self.unit.stop_seconds if seconds is None else min(seconds, self.unit.stop_seconds)
         self._stopping = True
         pid = self.state.main_pid
         if pid:
-            self._enter("deactivating", "stop-sigterm")
+            self._set_state("deactivating", "stop-sigterm")
             signal_group(pid, signal.SIGTERM)
         self._changed.notify_all()
         if not self._changed.wait_for(lambda: self.idle, timeout=min(limit, threading.TIMEOUT_MAX)):
             self.state.result = "timeout"
-            self._say(f"{self.unit.name}: State 'stop-sigterm' timed out. Killing.")
+            self._log(f"{self.unit.name}: State 'stop-sigterm' timed out. Killing.")
             signal_group(pid, signal.SIGKILL)
             self._changed.wait_for(lambda: self.idle)
-        self._say(f"Stopped {self._title}.")
+        self._log(f"Stopped {self._title}.")
 
     def reset_failed(self) -> None:
         if self.state.active == "failed":
-            self._enter("inactive", "dead")
+            self._set_state("inactive", "dead")
         self.state.restarts = 0
         self.state.result = "success"
         self._starts.clear()
@@ -125,15 +126,15 @@ class Service:
         try:
             environment = self._environment()
             process = start_process(
-                unit.argv, self._around.account, environment, self._folder(), JOINED
+                unit.argv, self._context.account, environment, self._folder(), JOINED
             )
         except OSError as error:
-            self._fail_to_spawn(error)
+            self._spawn_failed(error)
             return
         state.main_pid = state.exec_pid = process.pid
         state.started, state.exec_code, state.exec_status = _now(), 0, 0
-        self._enter("active", "running")
-        self._say(f"Started {self._title}.")
+        self._set_state("active", "running")
+        self._log(f"Started {self._title}.")
         assert process.stdout is not None
         arguments = (process.stdout, self._recorder(process.pid))
         copier = threading.Thread(target=_copy_lines, args=arguments, daemon=True)
@@ -141,11 +142,11 @@ class Service:
 
         def watch() -> None:
             wait_without_reaping(process.pid)
-            # what is left of the group goes while its number still is ours
+            # kill the rest of the group before the pid is reaped and can be reused
             signal_group(process.pid, signal.SIGKILL)
             code = process.wait()
-            # its last words are in the journal before anybody can see that it has ended
-            copier.join(timeout=_LAST_WORDS_SECONDS)
+            # its last lines must be in the journal before its end becomes visible
+            copier.join(timeout=_OUTPUT_SECONDS)
             with self._changed:
                 self._after_exit(code)
 
@@ -160,31 +161,31 @@ class Service:
             state.result = "signal" if code < 0 else "exit-code"
         if not clean:
             how = f"killed, status={-code}" if code < 0 else f"exited, status={code}"
-            self._say(f"{unit.name}: Main process exited, code={how}")
-            self._say(f"{unit.name}: Failed with result '{state.result}'.")
+            self._log(f"{unit.name}: Main process exited, code={how}")
+            self._log(f"{unit.name}: Failed with result '{state.result}'.")
         wanted = unit.restart == "always" or (unit.restart == "on-failure" and not clean)
         if wanted and not self._stopping:
             self._schedule_restart()
         else:
-            self._enter("inactive" if state.result == "success" else "failed", "")
+            self._set_state("inactive" if state.result == "success" else "failed", "")
 
     def _schedule_restart(self) -> None:
-        self._enter("activating", "auto-restart")
+        self._set_state("activating", "auto-restart")
 
         def restart() -> None:
             with self._changed:
                 delay = self.unit.restart_seconds
                 if self._changed.wait_for(lambda: self._stopping, timeout=delay):
-                    self._enter("inactive", "dead")
+                    self._set_state("inactive", "dead")
                     return
                 if self.state.sub != "auto-restart":
                     return
                 self.state.restarts += 1
                 count = self.state.restarts
-                self._say(
+                self._log(
                     f"{self.unit.name}: Scheduled restart job, restart counter is at {count}."
                 )
-                with contextlib.suppress(StartFailed):  # the state says so
+                with contextlib.suppress(StartFailed):  # recorded in the state
                     self._check_start_limit()
                     self._spawn()
 
@@ -197,13 +198,13 @@ class Service:
         if len(self._starts) >= self.unit.start_limit_burst:
             if self.state.result == "success":
                 self.state.result = "start-limit-hit"
-            self._enter("failed", "failed")
-            self._say(f"{self.unit.name}: Start request repeated too quickly.")
+            self._set_state("failed", "failed")
+            self._log(f"{self.unit.name}: Start request repeated too quickly.")
             raise StartFailed(_REASONS[self.state.result])
         self._starts.append(now)
 
     def _environment(self) -> dict[str, str]:
-        found = {**self._around.environment, **self.unit.environment}
+        found = {**self._context.environment, **self.unit.environment}
         for file in self.unit.environment_files:
             try:
                 text = Path(file.path).read_text(encoding="utf-8", errors="surrogateescape")
@@ -218,39 +219,40 @@ class Service:
         return {name: value for name, value in found.items() if name not in self.unit.unset}
 
     def _folder(self) -> str:
-        home = self._around.environment["HOME"]
+        home = self._context.environment["HOME"]
         return self.unit.working_directory.lstrip("!-").replace("~", home)
 
-    def _fail_to_spawn(self, error: OSError) -> None:
+    def _spawn_failed(self, error: OSError) -> None:
         unit, state = self.unit, self.state
         missing_file = error.filename != unit.argv[0]
         state.result = "resources" if missing_file else "exit-code"
         state.exec_code, state.exec_status = (0, 0) if missing_file else (1, 203)
-        self._say(f"{unit.name}: {error}")
-        self._say(f"{unit.name}: Failed with result '{state.result}'.")
+        self._log(f"{unit.name}: {error}")
+        self._log(f"{unit.name}: Failed with result '{state.result}'.")
         if unit.restart in ("always", "on-failure"):
             self._schedule_restart()
         else:
-            self._enter("failed", "failed")
-        if missing_file:  # a command that cannot be run counts as started: it was forked
+            self._set_state("failed", "failed")
+        # a command that cannot be executed counts as started, since systemd has forked
+        if missing_file:
             raise StartFailed(_REASONS["resources"])
 
-    def _enter(self, active: str, sub: str) -> None:
+    def _set_state(self, active: str, sub: str) -> None:
         self.state.active = active
         self.state.sub = sub or ("failed" if active == "failed" else "dead")
         self.state.changed = _now()
         self._changed.notify_all()
 
-    def _say(self, text: str) -> None:
-        around, invocation = self._around, self.state.invocation
-        around.journal.write(entry(around.boot, self.unit.name, invocation, text, 1))
+    def _log(self, text: str) -> None:
+        context, invocation = self._context, self.state.invocation
+        context.journal.write(entry(context.boot, self.unit.name, invocation, text, 1))
 
     def _recorder(self, pid: int) -> Callable[[str], None]:
-        around, name, invocation = self._around, self.unit.name, self.state.invocation
+        context, name, invocation = self._context, self.unit.name, self.state.invocation
         program = os.path.basename(self.unit.argv[0])
 
         def record(text: str) -> None:
-            around.journal.write(entry(around.boot, name, invocation, text, pid, program))
+            context.journal.write(entry(context.boot, name, invocation, text, pid, program))
 
         return record
 

@@ -1,13 +1,13 @@
-"""A unit as systemd would load it: the file, its drop-ins in order, and what they come to.
+"""A unit as systemd loads it: the unit file, its drop-ins in order, and the resulting settings.
 
-Settings that change how a service runs and that are not simulated are refused, not skipped."""
+Settings that affect how a service runs and that are not simulated are refused, not skipped."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fleetsim.systemd.words import BadSyntax, UnknownSpecifier, expand, split
+from fleetsim.systemd.syntax import BadSyntax, UnknownSpecifier, expand, split
 
 _LISTS = ("Environment", "EnvironmentFile", "ExecStart", "WantedBy", "UnsetEnvironment")
 _SETTINGS = {
@@ -55,7 +55,8 @@ class Unit:
     fragment: str = ""
     drop_ins: tuple[str, ...] = ()
     stamps: tuple[tuple[str, int], ...] = ()
-    """Files and their times when they were read: if they differ now, a reload is needed."""
+    """Files and their modification times when they were read; if these differ now, a reload is
+    needed."""
     description: str = ""
     argv: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -69,13 +70,13 @@ class Unit:
     start_limit_burst: int = 5
     start_limit_seconds: float = 10.0
     wanted_by: tuple[str, ...] = ()
-    complaints: tuple[str, ...] = ()
-    """What `systemd-analyze verify` and the journal would say about the files."""
+    warnings: tuple[str, ...] = ()
+    """Warnings about the files, as `systemd-analyze verify` and the journal print them."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPath:
-    """Where units are looked for, the folder that wins first, and what specifiers stand for."""
+    """The folders of unit files, highest priority first, and the values of specifiers."""
 
     folders: tuple[Path, ...]
     specifiers: Mapping[str, str]
@@ -114,7 +115,7 @@ def _exists(path: Path) -> bool:
 
 
 class _Reader:
-    """Collects assignments file by file; a later one wins, an empty one clears a list."""
+    """Collects assignments file by file: a later one wins, an empty one clears a list."""
 
     def __init__(self, search: SearchPath, specifiers: Mapping[str, str]) -> None:
         self._refuse = search.refuse
@@ -122,7 +123,7 @@ class _Reader:
         self._lists: dict[str, list[str]] = {key: [] for key in _LISTS}
         self._single: dict[str, str] = {}
         self._environment: dict[str, str] = {}
-        self._complaints: list[str] = []
+        self._warnings: list[str] = []
 
     def read(self, path: Path) -> None:
         section = ""
@@ -131,13 +132,13 @@ class _Reader:
             if line.startswith("["):
                 section = line.strip("[]")
                 if section not in _SECTIONS:
-                    self._complain(where, f"Unknown section '{section}'. Ignoring.")
+                    self._warn(where, f"Unknown section '{section}'. Ignoring.")
                 continue
             key, equals, value = (part.strip() for part in line.partition("="))
             if not equals:
-                self._complain(where, "Missing '=', ignoring line.")
+                self._warn(where, "Missing '=', ignoring line.")
             elif not section:
-                self._complain(where, "Assignment outside of section. Ignoring.")
+                self._warn(where, "Assignment outside of section. Ignoring.")
             else:
                 self._assign(where, section, key, value)
 
@@ -172,12 +173,12 @@ class _Reader:
             restart=restart,
             restart_seconds=_seconds(single.get("RestartSec", "100ms")),
             stop_seconds=_seconds(single.get("TimeoutStopSec", "90")),
-            # the mark is systemd's own: a missing home is no reason not to start
+            # `!` is systemd's own mark: a missing home does not prevent the start
             working_directory=single.get("WorkingDirectory", f"!{self._specifiers['h']}"),
             start_limit_burst=int(single.get("StartLimitBurst", "5")),
             start_limit_seconds=_seconds(single.get("StartLimitIntervalSec", "10")),
             wanted_by=tuple(self._lists["WantedBy"]),
-            complaints=tuple(self._complaints),
+            warnings=tuple(self._warnings),
         )
 
     def _assign(self, where: str, section: str, key: str, value: str) -> None:
@@ -186,13 +187,13 @@ class _Reader:
         if key in _NOT_SIMULATED:
             self._refuse(f"{where}: {key}= is not simulated")
         elif key not in _SETTINGS[section]:
-            self._complain(where, f"Unknown key '{key}' in section [{section}], ignoring.")
+            self._warn(where, f"Unknown key '{key}' in section [{section}], ignoring.")
         elif key in _LISTS and not value:
             self._lists[key].clear()
             if key == "Environment":
                 self._environment.clear()
         elif problem := self._problem(key, value):
-            self._complain(where, f"{problem}, ignoring: {value}")
+            self._warn(where, f"{problem}, ignoring: {value}")
         elif key == "Environment":
             self._assign_environment(where, value)
         elif key in _LISTS:
@@ -201,7 +202,7 @@ class _Reader:
             self._single[key] = self._expanded(value)
 
     def _problem(self, key: str, value: str) -> str:
-        """What is wrong with the whole of a value, in systemd's words."""
+        """What is wrong with a value as a whole, in systemd's words; empty if nothing."""
         try:
             split(value)
             if key in _TIMES:
@@ -219,10 +220,10 @@ class _Reader:
             try:
                 name, equals, content = expand(word, self._specifiers).partition("=")
             except UnknownSpecifier as error:
-                self._complain(where, f"Failed to resolve specifiers in {word}, ignoring: {error}")
+                self._warn(where, f"Failed to resolve specifiers in {word}, ignoring: {error}")
                 continue
             if not equals or not valid_variable(name, content):
-                self._complain(where, f"Invalid environment assignment, ignoring: {word}")
+                self._warn(where, f"Invalid environment assignment, ignoring: {word}")
                 continue
             self._environment[name] = content
 
@@ -241,8 +242,8 @@ class _Reader:
             self._refuse(f"ExecStart={line}: prefixes and variables are not simulated")
         return tuple(self._expanded(word) for word in split(line.removeprefix("-")))
 
-    def _complain(self, where: str, what: str) -> None:
-        self._complaints.append(f"{where}: {what}")
+    def _warn(self, where: str, what: str) -> None:
+        self._warnings.append(f"{where}: {what}")
 
 
 def valid_variable(name: str, value: str) -> bool:
@@ -253,7 +254,8 @@ def valid_variable(name: str, value: str) -> bool:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Lines with their numbers; a backslash joins, comments go, also between joined ones."""
+    """Lines with their numbers. A trailing backslash joins lines; comments are dropped, also
+    between joined lines."""
     lines: list[tuple[int, str]] = []
     pending = ""
     for number, raw in enumerate(text.splitlines(), 1):

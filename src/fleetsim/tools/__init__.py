@@ -1,1 +1,1 @@
-"""The strict tools of a simulated machine: what they do not know, they refuse and record."""
+"""The tools of simulated machines. They refuse and record everything that is not simulated."""

@@ -1,13 +1,15 @@
-"""How a tool on a simulated machine reaches its machine: one short conversation over loopback.
+"""How a simulated tool calls the process that runs its machine, and how it parses its options.
 
-The tool itself is a few lines of Python that pass their arguments on, since probe scripts call it
-many times; all that it knows is in the process that runs the machines."""
+The installed tool is a few lines of Python that send the arguments over loopback and print the
+answer. Scripts call tools often, so this client must start fast."""
 
+import getopt
 import secrets
+import shlex
 import socket
 import threading
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,10 +25,17 @@ machine.shutdown(_socket.SHUT_WR)
 answer = b""
 while part := machine.recv(65536):
     answer += part
-code, out, err, *becomes = answer.split(b"\\0")
+code, out, err, *exec_argv = answer.split(b"\\0")
 os.write(1, out) if out else None
 os.write(2, err) if err else None
-os.execvp(becomes[0], becomes) if becomes else os._exit(int(code or 125))
+os.execvp(exec_argv[0], exec_argv) if exec_argv else os._exit(int(code or 125))
+"""
+_SCRIPT = """\
+#!/bin/sh
+case "$*" in
+{cases}
+*) echo "{name}: not simulated: $*" >&2; echo "{name} $*" >>{refused}; exit 125 ;;
+esac
 """
 
 
@@ -36,7 +45,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What was asked, and by whom."""
+    """A call of a tool: arguments, and the calling process."""
 
     folder: Path
     arguments: list[str]
@@ -50,16 +59,16 @@ class Answer:
     out: str = ""
     err: str = ""
     code: int = 0
-    becomes: tuple[str, ...] = ()
-    """A command that the tool is replaced by."""
+    exec_argv: tuple[str, ...] = ()
+    """A command that replaces the tool's process (exec)."""
 
 
 Tool = Callable[[Call], Answer]
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """The tools of one machine, and where their refusals go."""
+class Toolset:
+    """The tools of one machine, and where refusals are recorded."""
 
     tools: Mapping[str, Tool]
     refuse: Callable[[str], None]
@@ -71,30 +80,30 @@ class Bench:
             words = " ".join([name, *call.arguments])
             self.refuse(f"{words}: {refused}")
             return Answer(err=f"{name}: not simulated: {refused} (in: {words})\n", code=125)
-        except Exception:  # a mistake in the simulation must not look like an answer of the machine
+        except Exception:  # a bug of the simulation must not look like an answer of the machine
             self.refuse(f"{name} {call.arguments}: {traceback.format_exc()}")
             return Answer(err=f"{name}: the simulation failed\n", code=125)
 
 
-class Switchboard:
-    """Listens for the tools of many machines; a secret in each tool says whose it is."""
+class ToolServer:
+    """Serves the tools of many machines; a token in each tool identifies its machine."""
 
     def __init__(self) -> None:
-        self._benches: dict[str, Bench] = {}
+        self._toolsets: dict[str, Toolset] = {}
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self._port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        # a blocked accept does not notice a plain close
+        # close alone does not wake a blocked accept
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
-    def install(self, bench: Bench, folder: Path, python: str) -> None:
-        """Write the tools into the folder, as programs that reach this bench."""
+    def install(self, toolset: Toolset, folder: Path, python: str) -> None:
+        """Write the tools into the folder, as programs that call this server."""
         token = secrets.token_hex(16)
-        self._benches[token] = bench
-        for name in bench.tools:
+        self._toolsets[token] = toolset
+        for name in toolset.tools:
             text = _CLIENT.format(python=python, token=token, name=name, port=self._port)
             write_program(folder / name, text)
 
@@ -104,23 +113,80 @@ class Switchboard:
                 connection, _ = self._listener.accept()
             except OSError:
                 return
-            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+            threading.Thread(target=self._serve_call, args=(connection,), daemon=True).start()
 
-    def _talk(self, connection: socket.socket) -> None:
+    def _serve_call(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rb") as incoming:
             words = incoming.read().decode("utf-8", "surrogateescape").split("\0")
             token, name, folder, pid, uid, count, *rest = words
-            bench = self._benches.get(token)
-            if bench is None:
+            toolset = self._toolsets.get(token)
+            if toolset is None:
                 return
             arguments, pairs = rest[: int(count) - 1], rest[int(count) - 1 :]
             environment = dict(pair.split("=", 1) for pair in pairs)
             call = Call(Path(folder), arguments, environment, int(pid), int(uid))
-            answer = bench.answer(name, call)
-            parts = "\0".join([str(answer.code), answer.out, answer.err, *answer.becomes])
+            answer = toolset.answer(name, call)
+            parts = "\0".join([str(answer.code), answer.out, answer.err, *answer.exec_argv])
             connection.sendall(parts.encode("utf-8", "surrogateescape"))
 
 
 def write_program(path: Path, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     path.chmod(0o755)
+
+
+def parse_options(
+    arguments: Sequence[str], flags: Mapping[str, str], values: Mapping[str, str]
+) -> tuple[list[str], dict[str, list[str]]]:
+    """Split arguments into words and options by name; `flags` and `values` map each spelling of an
+    option to its name. Refuses any other option."""
+    words: list[str] = []
+    found: dict[str, list[str]] = {}
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        name, equals, value = argument.partition("=")
+        if argument == "--":
+            words += rest
+            break
+        if not argument.startswith("-"):
+            words.append(argument)
+        elif argument in flags:
+            found.setdefault(flags[argument], [])
+        elif argument in values:
+            if not rest:
+                raise Refused(f"option {argument} without its value")
+            found.setdefault(values[argument], []).append(rest.pop(0))
+        elif equals and name in values and name.startswith("--"):
+            found.setdefault(values[name], []).append(value)
+        elif argument[:2] in values and not argument.startswith("--"):
+            found.setdefault(values[argument[:2]], []).append(argument[2:])
+        else:
+            raise Refused(f"option {argument}")
+    return words, found
+
+
+def parse_short_options(
+    arguments: Sequence[str], short: str, name: str
+) -> tuple[list[tuple[str, str]], list[str]]:
+    """Parse options like BSD's getopt: clustered letters, no options after the first word."""
+    try:
+        return getopt.getopt(list(arguments), short)
+    except getopt.GetoptError as error:
+        raise Refused(f"{name}: {error}") from None
+
+
+def write_constant(folder: Path, name: str, answers: Mapping[str, str], refused: Path) -> None:
+    """Write a tool with a fixed answer: a shell script. `answers` maps the arguments, joined by
+    blanks, to the output."""
+    cases = "\n".join(
+        f"{shlex.quote(arguments)}) printf '%s\\n' {shlex.quote(answer)} ;;"
+        for arguments, answer in answers.items()
+    )
+    refused_path = shlex.quote(str(refused))
+    write_program(folder / name, _SCRIPT.format(cases=cases, name=name, refused=refused_path))
+
+
+def write_absent(folder: Path, name: str) -> None:
+    """Write a tool that fails as if missing, so that the host's tool of that name is not found."""
+    write_program(folder / name, f"#!/bin/sh\necho 'sh: 1: {name}: not found' >&2\nexit 127\n")

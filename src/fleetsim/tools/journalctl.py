@@ -1,12 +1,11 @@
-"""`journalctl --user`: entries of a unit, or of one run of it."""
+"""`journalctl --user`: entries of a unit, or of one invocation of it."""
 
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from fleetsim.systemd.journal import Entry, Journal
-from fleetsim.tools.calls import Answer, Call, Refused
-from fleetsim.tools.options import parse
+from fleetsim.tools.calls import Answer, Call, Refused, parse_options
 
 _FLAGS = {
     "--user": "user",
@@ -31,7 +30,7 @@ _VALUES = {
     "--since": "since",
 }
 _MATCHES: dict[str, Callable[[Entry, str], bool]] = {
-    # what the manager itself says about a unit carries the id under another name
+    # the manager's own messages about a unit have the id in another field
     "_SYSTEMD_INVOCATION_ID": lambda entry, value: (
         not entry.by_manager and entry.invocation == value
     ),
@@ -48,7 +47,7 @@ class Journalctl:
     host: str
 
     def __call__(self, call: Call) -> Answer:
-        words, options = parse(call.arguments, _FLAGS, _VALUES)
+        words, options = parse_options(call.arguments, _FLAGS, _VALUES)
         entries: Iterable[Entry] = self.journal.entries() if "user" in options else ()
         if "boot" in options:
             boot = self.boot()

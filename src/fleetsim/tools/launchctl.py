@@ -1,4 +1,4 @@
-"""`launchctl`: the verbs, their targets, their messages, and the code that each leaves with."""
+"""`launchctl`: its verbs, targets, messages and exit codes."""
 
 import contextlib
 import signal
@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from fleetsim.launchd.domain import SYSTEM
-from fleetsim.launchd.errors import TEXTS, LaunchError
-from fleetsim.launchd.launchd import Launchd
+from fleetsim.launchd.launchd import SYSTEM, Launchd
 from fleetsim.launchd.show import (
-    listed,
-    listed_job,
-    shown_disabled,
-    shown_domain,
-    shown_job,
+    format_disabled,
+    format_domain,
+    format_job,
+    format_list,
+    format_listed_job,
 )
+from fleetsim.launchd.variant import TEXTS, LaunchError
 from fleetsim.tools.calls import Answer, Call, Refused
 
 _USAGE = 64
@@ -24,8 +23,8 @@ _NOT_ROOT = "You must be root to run a command as another user."
 _RICHER = "Try re-running the command as root for richer errors.\n"
 
 
-class _Said(Exception):
-    """A verb has failed, and this is what it says."""
+class _VerbFailed(Exception):
+    """A verb failed with this message and exit code."""
 
     def __init__(self, message: str, code: int) -> None:
         super().__init__(message)
@@ -74,10 +73,10 @@ class Launchctl:
             raise Refused(f"verb {verb}")
         try:
             return verbs[verb](call, arguments)
-        except _Said as said:
-            return said.answer
+        except _VerbFailed as failure:
+            return failure.answer
 
-    # --- jobs come and go ---
+    # --- loading, starting, stopping ---
 
     def _bootstrap(self, call: Call, arguments: list[str]) -> Answer:
         if len(arguments) < 2:
@@ -85,7 +84,7 @@ class Launchctl:
         target = _domain_target(arguments[0])
         paths = [_path(call, name) for name in arguments[1:]]
         try:
-            # who is not root is told 5 here, and 1 by the other verbs
+            # without root bootstrap exits 5, the other verbs 1
             self._allow(call, target, LaunchError(5))
             for path in paths:
                 self.launchd.bootstrap(target.domain, path)
@@ -111,10 +110,9 @@ class Launchctl:
         return Answer()
 
     def _label_of(self, call: Call, target: _Target, name: str) -> str:
-        """The label of the job that was loaded from this file; by its path, a job that is not
-        loaded is an input/output error."""
+        """The label of the job that was loaded from this file. If none was: input/output error."""
         path = str(_path(call, name))
-        with self.launchd.quiet():
+        with self.launchd.locked():
             for label, job in self.launchd.domain(target.domain).jobs.items():
                 if job.definition.path == path:
                     return label
@@ -130,7 +128,7 @@ class Launchctl:
             self._allow(call, target, LaunchError(1))
             with self.launchd.job(target.domain, target.label) as (_, job):
                 job.restart() if "k" in flags else job.start()
-                # into a terminal it would say more
+                # on a terminal it prints more
                 spawned = f"{job.state.pid}\n"
         return Answer(spawned if "p" in flags else "")
 
@@ -152,7 +150,7 @@ class Launchctl:
                 job.signal(signal.Signals[name])
         return Answer()
 
-    # --- what may be loaded ---
+    # --- enabling and disabling ---
 
     def _enable(self, call: Call, arguments: list[str]) -> Answer:
         return self._switch(call, arguments, "enable")
@@ -161,7 +159,7 @@ class Launchctl:
         return self._switch(call, arguments, "disable")
 
     def _switch(self, call: Call, arguments: list[str], verb: str) -> Answer:
-        """Also for a label that nobody knows, and where nobody is at the screen."""
+        """Accepts unknown labels, and works without a login at the screen."""
         target = _service_target(arguments)
         with self._failing(f"Could not {verb} service: {{}}"):
             self._allow(call, target, LaunchError(1))
@@ -171,9 +169,9 @@ class Launchctl:
 
     def _print_disabled(self, call: Call, arguments: list[str]) -> Answer:
         target = _domain_target(*arguments)
-        return Answer(shown_disabled(self.launchd.disabled.all(self.launchd.owner(target.domain))))
+        return Answer(format_disabled(self.launchd.disabled.all(self.launchd.owner(target.domain))))
 
-    # --- what there is ---
+    # --- printing ---
 
     def _print(self, call: Call, arguments: list[str]) -> Answer:
         if len(arguments) != 1:
@@ -182,21 +180,21 @@ class Launchctl:
         with self._failing("Could not print domain: {}", target):
             if target.label:
                 with self.launchd.job(target.domain, target.label) as (domain, job):
-                    return Answer(shown_job(self.launchd, domain, job))
-            with self.launchd.quiet():
-                return Answer(shown_domain(self.launchd, self.launchd.domain(target.domain)))
+                    return Answer(format_job(self.launchd, domain, job))
+            with self.launchd.locked():
+                return Answer(format_domain(self.launchd, self.launchd.domain(target.domain)))
 
     def _list(self, call: Call, arguments: list[str]) -> Answer:
-        with self.launchd.quiet():
-            home = self.launchd.home_of(call.pid, call.uid)
+        with self.launchd.locked():
+            own = self.launchd.domain_of(call.pid, call.uid)
             if not arguments:
-                return Answer(listed(home))
+                return Answer(format_list(own))
             (label,) = arguments
-            if label not in home.jobs:
+            if label not in own.jobs:
                 return self._not_found(label, "for port")
-            return Answer(listed_job(home, home.jobs[label]))
+            return Answer(format_listed_job(own, own.jobs[label]))
 
-    # --- the old verbs, which guess the domain and never fail ---
+    # --- legacy verbs, which guess the domain and never fail ---
 
     def _load(self, call: Call, arguments: list[str]) -> Answer:
         return self._by_path(call, arguments, "Load")
@@ -210,18 +208,18 @@ class Launchctl:
             raise Refused(f"{verb.lower()} {' '.join(arguments)}")
         if "-w" in arguments:
             raise Refused("-w, which also writes the store of what is disabled")
-        said = ""
-        home = self.launchd.home_of(call.pid, call.uid)
-        target = _Target(home.name, "")
+        errors = ""
+        own = self.launchd.domain_of(call.pid, call.uid)
+        target = _Target(own.name, "")
         for name in words:
             try:
                 if verb == "Load":
-                    self.launchd.bootstrap(home.name, _path(call, name))
+                    self.launchd.bootstrap(own.name, _path(call, name))
                 else:
-                    self.launchd.bootout(home.name, self._label_of(call, target, name))
+                    self.launchd.bootout(own.name, self._label_of(call, target, name))
             except LaunchError:
-                said += f"{verb} failed: 5: Input/output error\n"
-        return Answer(err=said)
+                errors += f"{verb} failed: 5: Input/output error\n"
+        return Answer(err=errors)
 
     def _start(self, call: Call, arguments: list[str]) -> Answer:
         return self._by_label(call, arguments, start=True)
@@ -230,13 +228,13 @@ class Launchctl:
         return self._by_label(call, arguments, start=False)
 
     def _by_label(self, call: Call, arguments: list[str], *, start: bool) -> Answer:
-        """A bare label; a target with its domain matches nothing, silently."""
+        """Takes a bare label; a target with a domain silently matches nothing."""
         if len(arguments) != 1:
             _usage()
-        home = self.launchd.home_of(call.pid, call.uid)
+        own = self.launchd.domain_of(call.pid, call.uid)
         with (
             contextlib.suppress(LaunchError),
-            self.launchd.job(home.name, arguments[0]) as (_, job),
+            self.launchd.job(own.name, arguments[0]) as (_, job),
         ):
             job.start() if start else job.stop()
             return Answer()
@@ -245,48 +243,48 @@ class Launchctl:
     # --- the caller's own domain ---
 
     def _managername(self, call: Call, arguments: list[str]) -> Answer:
-        return Answer(f"{self.launchd.home_of(call.pid, call.uid).session}\n")
+        return Answer(f"{self.launchd.domain_of(call.pid, call.uid).session}\n")
 
     def _manageruid(self, call: Call, arguments: list[str]) -> Answer:
-        user = self.launchd.home_of(call.pid, call.uid).user
+        user = self.launchd.domain_of(call.pid, call.uid).user
         return Answer(f"{user.uid if user else 0}\n")
 
     def _getenv(self, call: Call, arguments: list[str]) -> Answer:
         (name,) = arguments or _usage()
-        value = self.launchd.home_of(call.pid, call.uid).environment.get(name)
+        value = self.launchd.domain_of(call.pid, call.uid).environment.get(name)
         return Answer("" if value is None else f"{value}\n")
 
     def _setenv(self, call: Call, arguments: list[str]) -> Answer:
         if len(arguments) < 2 or len(arguments) % 2:
             _usage()
-        home = self.launchd.home_of(call.pid, call.uid)
-        home.environment.update(zip(arguments[::2], arguments[1::2], strict=True))
+        own = self.launchd.domain_of(call.pid, call.uid)
+        own.environment.update(zip(arguments[::2], arguments[1::2], strict=True))
         return Answer()
 
     def _unsetenv(self, call: Call, arguments: list[str]) -> Answer:
-        home = self.launchd.home_of(call.pid, call.uid)
+        own = self.launchd.domain_of(call.pid, call.uid)
         for name in arguments or _usage():
-            home.environment.pop(name, None)
+            own.environment.pop(name, None)
         return Answer()
 
     def _asuser(self, call: Call, arguments: list[str]) -> Answer:
-        """Runs a command in another user's domain; it keeps its own uid and environment."""
+        """Run a command in another user's domain; it keeps its own uid and environment."""
         if call.uid != 0:
-            raise _Said(_NOT_ROOT, 1)
+            raise _VerbFailed(_NOT_ROOT, 1)
         if len(arguments) < 2 or not arguments[0].isdecimal():
             _usage()
         uid, *command = arguments
-        with self.launchd.quiet():
+        with self.launchd.locked():
             screen = self.launchd.console
             kind = "gui" if screen and screen.uid == int(uid) else "user"
             with self._failing("Could not switch to audit session: {}"):
-                self.launchd.adopt(call.pid, self.launchd.domain(f"{kind}/{uid}"))
-        return Answer(becomes=tuple(command))
+                self.launchd.move_process(call.pid, self.launchd.domain(f"{kind}/{uid}"))
+        return Answer(exec_argv=tuple(command))
 
-    # --- shared ---
+    # --- private ---
 
     def _allow(self, call: Call, target: _Target, error: LaunchError) -> None:
-        """Everybody may change what is theirs, and root everything."""
+        """Users may change their own domains, root all of them."""
         if call.uid != 0 and target.domain.partition("/")[2] != str(call.uid):
             raise error
 
@@ -298,11 +296,11 @@ class Launchctl:
             if target and error.code == 112:
                 request = "Bad request.\n" if self.launchd.variant.bad_request else ""
                 where = f"{request}Could not find domain {target.described}"
-                raise _Said(where, error.code) from None
+                raise _VerbFailed(where, error.code) from None
             if target and error.code == 113:
-                said = self._not_found(target.label, target.described)
-                raise _Said(said.err.removesuffix("\n"), said.code) from None
-            raise _Said(message.format(error), error.code) from None
+                answer = self._not_found(target.label, target.described)
+                raise _VerbFailed(answer.err.removesuffix("\n"), answer.code) from None
+            raise _VerbFailed(message.format(error), error.code) from None
 
     def _not_found(self, label: str, where: str) -> Answer:
         request = "Bad request.\n" if self.launchd.variant.bad_request else ""
@@ -312,7 +310,7 @@ class Launchctl:
 
 
 def _usage() -> NoReturn:
-    raise _Said("Unrecognized target specifier.\nUsage: launchctl <subcommand> ...", _USAGE)
+    raise _VerbFailed("Unrecognized target specifier.\nUsage: launchctl <subcommand> ...", _USAGE)
 
 
 def _path(call: Call, name: str) -> Path:

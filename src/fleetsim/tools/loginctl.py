@@ -1,10 +1,9 @@
-"""`loginctl`: lingering of the machine's own user, which needs no root."""
+"""`loginctl`: enables and disables lingering of the machine's own user, which needs no root."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from fleetsim.tools.calls import Answer, Call, Refused
-from fleetsim.tools.options import parse
+from fleetsim.tools.calls import Answer, Call, Refused, parse_options
 
 _FLAGS = {"--value": "value", "--no-pager": "no-pager", "--no-legend": "no-legend"}
 _VALUES = {"-p": "property", "--property": "property"}
@@ -15,10 +14,10 @@ class Loginctl:
     user: str
     uid: int
     linger: Path
-    """A file that exists while the user lingers, as systemd keeps one under /var/lib."""
+    """A file that exists while the user lingers; systemd has one in /var/lib."""
 
     def __call__(self, call: Call) -> Answer:
-        words, options = parse(call.arguments, _FLAGS, _VALUES)
+        words, options = parse_options(call.arguments, _FLAGS, _VALUES)
         verb, *users = words or [""]
         for user in users:
             if user not in (self.user, str(self.uid)):
@@ -41,7 +40,7 @@ class Loginctl:
             "State": "active",
             "Linger": "yes" if self.linger.exists() else "no",
         }
-        # unlike systemctl it takes no list of names
+        # unlike systemctl, loginctl takes no comma-separated list
         wanted = options.get("property", [])
         if set(wanted) - set(known):
             raise Refused(f"properties {' '.join(wanted)}")

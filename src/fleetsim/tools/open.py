@@ -1,12 +1,12 @@
-"""`open`: starts an application at the screen, if somebody is there."""
+"""`open`: starts an application, if the user is logged in at the screen."""
 
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
 from fleetsim.launchd.definition import application
-from fleetsim.launchd.errors import LaunchError
 from fleetsim.launchd.launchd import Launchd
+from fleetsim.launchd.variant import LaunchError
 from fleetsim.tools.calls import Answer, Call, Refused
 from fleetsim.tools.ps import Table
 
@@ -17,26 +17,26 @@ _NUMBERS = count(1)
 class Open:
     launchd: Launchd
     folders: tuple[Path, ...]
-    """Where applications are."""
+    """Folders of applications."""
     table: Table
 
     def __call__(self, call: Call) -> Answer:
-        name, environment, arguments = _parsed(call.arguments)
+        name, environment, arguments = _parse(call.arguments)
         program = self._program(name)
         if program is None:
             return Answer(err=f"Unable to find application named '{name}'\n", code=1)
         user = self.launchd.site.user(call.uid)
         if user is None:
-            raise Refused("open by somebody who is not a person")
+            raise Refused("open by a user without an account on this Mac")
         if any(one.arguments[0] == str(program) for one in self.table()):
-            return Answer()  # it is brought to the front, and that is all
+            return Answer()  # it is only brought to the front
         number = next(_NUMBERS)
         label = f"application.com.electron.ollama.{number}.{number}"
         try:
             job = application(label, str(program), arguments)
             self.launchd.open_application(user, job, environment)
         except LaunchError:
-            return Answer(err=_no_screen(program.parents[2]), code=1)
+            return Answer(err=_launch_error(program.parents[2]), code=1)
         return Answer()
 
     def _program(self, name: str) -> Path | None:
@@ -47,7 +47,7 @@ class Open:
         return None
 
 
-def _parsed(words: list[str]) -> tuple[str, dict[str, str], tuple[str, ...]]:
+def _parse(words: list[str]) -> tuple[str, dict[str, str], tuple[str, ...]]:
     name, environment = "", {}
     rest = list(words)
     while rest:
@@ -68,7 +68,7 @@ def _parsed(words: list[str]) -> tuple[str, dict[str, str], tuple[str, ...]]:
     return name, environment, ()
 
 
-def _no_screen(bundle: Path) -> str:
+def _launch_error(bundle: Path) -> str:
     return (
         f"The application {bundle} cannot be opened for an unexpected reason, "
         'error=Error Domain=RBSRequestErrorDomain Code=5 "Launch failed." '

@@ -1,16 +1,15 @@
-"""`ps`, `pgrep` and `pkill` as macOS has them."""
+"""`ps`, `pgrep` and `pkill` of macOS."""
 
-import getopt
 import os
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from fleetsim.mac.process_table import Process
 from fleetsim.processes import parent_of
-from fleetsim.tools.calls import Answer, Call, Refused
+from fleetsim.tools.calls import Answer, Call, Refused, parse_short_options
 
 Table = Callable[[], Iterator[Process]]
 
@@ -30,16 +29,6 @@ _HEADERS = {
 _WIDTHS = {"user": -8, "stat": -4, "lstart": -28, "etime": 11}
 
 
-def options(
-    arguments: Sequence[str], short: str, name: str
-) -> tuple[list[tuple[str, str]], list[str]]:
-    """As BSD's getopt reads them: clusters, and no option after the first word."""
-    try:
-        return getopt.getopt(list(arguments), short)
-    except getopt.GetoptError as error:
-        raise Refused(f"{name}: {error}") from None
-
-
 @dataclass(frozen=True, slots=True)
 class Ps:
     table: Table
@@ -47,22 +36,24 @@ class Ps:
 
     def __call__(self, call: Call) -> Answer:
         first, *rest = call.arguments or [""]
-        # the style without a dash shows the environment by the letter e
+        # in the style without a dash, the letter e shows the environment
         old_style = first in ("eww", "ewwax", "axeww", "ax", "axww")
-        given, words = options(rest if old_style else call.arguments, "AaexEwp:o:", "ps")
+        given, words = parse_short_options(
+            rest if old_style else call.arguments, "AaexEwp:o:", "ps"
+        )
         if words:
             raise Refused(f"words {words}")
         flags = {flag for flag, _ in given}
         wanted = {int(pid) for flag, list_ in given if flag == "-p" for pid in list_.split(",")}
         columns = _columns([value for flag, value in given if flag == "-o"])
-        everybody = bool(flags & {"-A", "-a", "-e", "-x"}) or "ax" in first
-        if not wanted and not everybody:
-            raise Refused("ps without -p or -ax, which is about the terminal")
+        all_processes = bool(flags & {"-A", "-a", "-e", "-x"}) or "ax" in first
+        if not wanted and not all_processes:
+            raise Refused("ps without -p or -ax, which depends on the terminal")
         shows_environment = "-E" in flags or (old_style and "e" in first)
         rows = [
             [self._cell(key, one, call, shows_environment) for key, _ in columns]
             for one in self.table()
-            if one.pid in wanted or (not wanted and everybody)
+            if one.pid in wanted or (not wanted and all_processes)
         ]
         header = [title for _, title in columns]
         lines = [header, *rows] if any(header) else rows
@@ -119,13 +110,13 @@ def _elapsed(seconds: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Pgrep:
-    """It compares the last part of argv[0]; whoever asks, and its ancestors, are left out."""
+    """Compares the last component of argv[0]; skips the caller and its ancestors."""
 
     table: Table
     names: Mapping[int, str]
 
     def __call__(self, call: Call) -> Answer:
-        given, words = options(call.arguments, "aflinoqxP:u:U:", "pgrep")
+        given, words = parse_short_options(call.arguments, "aflinoqxP:u:U:", "pgrep")
         flags = {flag for flag, _ in given}
         found = self.matching(call, given, words)
         if "-q" in flags:
@@ -169,15 +160,15 @@ class Pkill:
         first, *rest = call.arguments or [""]
         number = _signal_named(first.removeprefix("-")) if first.startswith("-") else None
         arguments = rest if number else call.arguments
-        given, words = options(arguments, "aflinoxP:u:U:", "pkill")
+        given, words = parse_short_options(arguments, "aflinoxP:u:U:", "pkill")
         found = self.pgrep.matching(call, given, words)
-        said = ""
+        errors = ""
         for one in found:
             if call.uid not in (0, one.uid):
-                said += f"pkill: signalling pid {one.pid}: Operation not permitted\n"
+                errors += f"pkill: signalling pid {one.pid}: Operation not permitted\n"
                 continue
             os.kill(one.pid, number or signal.SIGTERM)
-        return Answer(err=said, code=0 if found and not said else 1)
+        return Answer(err=errors, code=0 if found and not errors else 1)
 
 
 def _signal_named(name: str) -> signal.Signals | None:

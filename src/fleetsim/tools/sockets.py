@@ -1,4 +1,4 @@
-"""`lsof` and `netstat`, as far as they say who listens on which TCP port."""
+"""`lsof` and `netstat`, limited to listening TCP sockets."""
 
 import os
 import re
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fleetsim.mac.process_table import Process
-from fleetsim.tools.calls import Answer, Call, Refused
-from fleetsim.tools.ps import Table, options
+from fleetsim.tools.calls import Answer, Call, Refused, parse_short_options
+from fleetsim.tools.ps import Table
 
 _LISTEN = "0A"
 _ANY = ("0.0.0.0", "::", "*", "")
@@ -19,7 +19,7 @@ class Listener:
     process: Process
     descriptor: int
     host: str
-    """`*` for every address."""
+    """`*` for all addresses."""
     port: int
     v6: bool
 
@@ -28,11 +28,12 @@ class Listener:
         return f"{host}{separator}{self.port}"
 
 
-Told = Callable[[Process, str, int], tuple[str, int]]
-"""What a process was told to listen on, by where it really does: see `machine.ollama_port`."""
+ConfiguredAddress = Callable[[Process, str, int], tuple[str, int]]
+"""Maps a process and its real listening address to the address it is configured to listen on; see
+`Machine.ollama_port`."""
 
 
-def listeners(table: Table, told: Told) -> Iterator[Listener]:
+def listeners(table: Table, configured: ConfiguredAddress) -> Iterator[Listener]:
     listening = {inode: address for inode, *address in _sockets()}
     for process in table():
         try:
@@ -47,7 +48,7 @@ def listeners(table: Table, told: Told) -> Iterator[Listener]:
             inode = target.removeprefix("socket:[").removesuffix("]")
             if inode in listening:
                 host, port, v6 = listening[inode]
-                shown, number = told(process, host, int(port))
+                shown, number = configured(process, host, int(port))
                 host = "*" if shown in _ANY else shown
                 yield Listener(process, int(descriptor.name), host, number, v6 == "6")
 
@@ -72,23 +73,23 @@ def _address(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Lsof:
-    """Who is not root sees only what belongs to them."""
+    """Without root it lists only the caller's own processes."""
 
     table: Table
-    told: Told
+    configured: ConfiguredAddress
     names: Mapping[int, str]
 
     def __call__(self, call: Call) -> Answer:
-        given, words = options(call.arguments, "nPati:s:F:p:", "lsof")
+        given, words = parse_short_options(call.arguments, "nPati:s:F:p:", "lsof")
         values = dict(given)
         if words or values.get("-s") != "TCP:LISTEN" or "-i" not in values:
-            raise Refused("lsof about more than who listens")
+            raise Refused("lsof for anything but listening sockets")
         asked = re.fullmatch(r"TCP(?::(\d+))?", values["-i"])
         if not asked or "-n" not in values or "-P" not in values:
             raise Refused("lsof with names of hosts or ports")
         found = [
             one
-            for one in listeners(self.table, self.told)
+            for one in listeners(self.table, self.configured)
             if (not asked[1] or one.port == int(asked[1]))
             and call.uid in (0, one.process.uid)
             and ("-p" not in values or str(one.process.pid) in values["-p"].split(","))
@@ -121,17 +122,17 @@ def _fields(one: Listener, wanted: str) -> str:
     }
     if set(wanted) - set(known):
         raise Refused(f"fields {wanted}")
-    # the first two are there whether they are asked for or not
+    # p and f are printed whether requested or not
     return "".join(text for key, text in known.items() if key in wanted or key in "pf")
 
 
 @dataclass(frozen=True, slots=True)
 class Netstat:
     table: Table
-    told: Told
+    configured: ConfiguredAddress
 
     def __call__(self, call: Call) -> Answer:
-        given, words = options(call.arguments, "anp:f:", "netstat")
+        given, words = parse_short_options(call.arguments, "anp:f:", "netstat")
         values = dict(given)
         if words or "-a" not in values or "-n" not in values or values.get("-p") != "tcp":
             raise Refused("netstat but for -an -p tcp")
@@ -142,7 +143,7 @@ class Netstat:
             "Active Internet connections (including servers)\n",
             "Proto Recv-Q Send-Q  Local Address          Foreign Address        (state)    \n",
         ]
-        for one in listeners(self.table, self.told):
+        for one in listeners(self.table, self.configured):
             protocol = "tcp6" if one.v6 else "tcp46" if one.host == "*" else "tcp4"
             if family == "inet6" and not one.v6:
                 continue

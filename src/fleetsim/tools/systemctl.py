@@ -1,4 +1,4 @@
-"""`systemctl`: the verbs that fleetctl uses. The system's manager can only be looked at."""
+"""`systemctl`: the verbs that fleetctl uses. The system manager is read-only."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,8 +6,7 @@ from pathlib import Path
 
 from fleetsim.systemd.manager import JobFailed, Manager
 from fleetsim.systemd.service import Service
-from fleetsim.tools.calls import Answer, Call, Refused
-from fleetsim.tools.options import parse
+from fleetsim.tools.calls import Answer, Call, Refused, parse_options
 
 VERSION = "252"
 _FLAGS = {
@@ -39,13 +38,15 @@ _FILE_CHANGES = ("enable", "disable", "mask", "unmask")
 @dataclass(frozen=True, slots=True)
 class Systemctl:
     user: Callable[[], Manager | None]
-    """None when it has ended, since the user has left and does not linger."""
+    """The user's manager; None after it has ended because the user logged out and does not
+    linger."""
     system: Callable[[], Manager]
     runtime: str
-    """The user's runtime folder: who does not know it cannot reach the user's manager."""
+    """The user's runtime folder; without it in XDG_RUNTIME_DIR the user's manager is
+    unreachable."""
 
     def __call__(self, call: Call) -> Answer:
-        words, options = parse(call.arguments, _FLAGS, _VALUES)
+        words, options = parse_options(call.arguments, _FLAGS, _VALUES)
         if "version" in options:
             return Answer(f"systemd {VERSION} ({VERSION}.39-1~deb12u2)\n+PAM +AUDIT\n")
         if not words:
@@ -57,7 +58,7 @@ class Systemctl:
         if any(not unit.endswith(".service") for unit in units):
             raise Refused("units other than services")
         if "user" not in options and verb in (*_CHANGES, *_FILE_CHANGES, *_OTHER_CHANGES):
-            return _not_for_you(verb, units)
+            return _access_denied(verb, units)
         manager = self.user() if "user" in options else self.system()
         if manager is None:
             return Answer(err="Failed to connect to bus: No such file or directory\n", code=1)
@@ -96,8 +97,8 @@ class Systemctl:
         raise Refused(f"verb {verb}")
 
 
-def _not_for_you(verb: str, units: list[str]) -> Answer:
-    """The system's manager, asked by somebody who is not root."""
+def _access_denied(verb: str, units: list[str]) -> Answer:
+    """The answer of the system manager to a caller without root."""
     what = {"daemon-reload": "Reload daemon failed", "reset-failed": "Failed to reset failed state"}
     default = f"Failed to {verb} {'unit' if verb in _FILE_CHANGES else units[0]}"
     reason = "Interactive authentication required."
@@ -119,20 +120,20 @@ def _change_files(
     manager: Manager, verb: str, units: list[str], options: dict[str, list[str]]
 ) -> Answer:
     runtime = "runtime" in options
-    said = ""
+    messages = ""
     for unit in units:
         match verb:
             case "enable":
-                said += manager.enable(unit)
+                messages += manager.enable(unit)
             case "disable":
-                said += manager.disable(unit)
+                messages += manager.disable(unit)
             case "mask":
-                said += manager.mask(unit, runtime=runtime)
+                messages += manager.mask(unit, runtime=runtime)
             case "unmask":
-                said += manager.unmask(unit, runtime=runtime)
+                messages += manager.unmask(unit, runtime=runtime)
         if "now" in options and verb != "unmask":
             manager.start(unit) if verb == "enable" else manager.stop(unit)
-    return Answer(err=said)
+    return Answer(err=messages)
 
 
 def _is(manager: Manager, units: list[str], wanted: str, quiet: bool) -> Answer:
@@ -191,10 +192,9 @@ def _show(manager: Manager, units: list[str], wanted: list[str], value_only: boo
             known = _properties(service, file_state, stale)
         if unknown := set(wanted) - {key for key, _ in known}:
             raise Refused(f"properties {' '.join(sorted(unknown))}")
-        # systemd prints in its own order, whatever the order of the question, and what is empty
-        # only when it was asked for
+        # systemd prints properties in its own order, and empty ones only if requested
         chosen = [(key, value) for key, value in known if key in wanted or (value and not wanted)]
-        # these two have no line at all when they are empty
+        # these two have no line at all when empty
         unlisted = ("EnvironmentFiles", "ExecStart")
         chosen = [(key, value) for key, value in chosen if value or key not in unlisted]
         blocks.append("".join(f"{v}\n" if value_only else f"{k}={v}\n" for k, v in chosen))
@@ -210,7 +210,7 @@ def _show_manager(manager: Manager, wanted: list[str], value_only: bool) -> Answ
 
 
 def _properties(service: Service, file_state: str, stale: bool) -> list[tuple[str, str]]:
-    """Every property that is simulated, in the order in which systemd prints them."""
+    """All simulated properties, in the order in which systemd prints them."""
     unit, state = service.unit, service.state
     files = [
         (f"{file.path} (ignore_errors={'yes' if file.optional else 'no'})")
@@ -251,7 +251,7 @@ def _properties(service: Service, file_state: str, stale: bool) -> list[tuple[st
 
 
 def _quoted(word: str) -> str:
-    """As systemd quotes the words of a list: only where a shell would need it."""
+    """Quote a word of a list as systemd does: only where a shell needs it."""
     if not set(word) & set(" \t\n\r\"\\`$*?['()<>|&;!"):
         return word
     for plain, escaped in (("\\", "\\\\"), ("\n", "\\n"), ("\t", "\\t")):
